@@ -1,0 +1,244 @@
+"""The agent: a model, some tools and the loop, with everything optional left out.
+
+`Agent` composes the components and keeps the conversation between two tasks. There are four ways
+to give it a task, all of the same run: ``async for event in agent.run(task)`` to see everything,
+``await agent.ask(task)`` for the result, ``agent.start(task)`` for a task that runs in the
+background, and ``agent.ask_sync(task)`` in a script.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agentlab import loop
+from agentlab.costs import Usage, dollars
+from agentlab.events import SCHEMA_VERSION, Event
+from agentlab.limits import Limits
+from agentlab.messages import History, user
+from agentlab.providers import Endpoint, connect
+from agentlab.retry import Retry
+from agentlab.tools import Tool, task_complete
+from agentlab.transcript import Loaded, Transcript, history_of, load
+
+HEARTBEAT_S = 0.25  # wakes an idle kernel so that its interrupt button works (ipykernel 7.4)
+GOOD = ("completed", "task_complete")
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended, and what it took. ``events`` are the stored ones."""
+
+    status: str
+    text: str
+    turns: int
+    usage: Usage
+    cost_usd: float | None
+    seconds: float
+    detail: str = ""
+    simulated: bool = False
+    events: tuple[Event, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True if the agent finished, rather than being stopped."""
+        return self.status in GOOD
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event]) -> Result:
+        """The result of the last run in a stream of events. Raises ValueError if it holds none."""
+        stored = [event for event in events if not event.live]
+        start = max((i for i, e in enumerate(stored) if e.type == "session.start"), default=-1)
+        run = stored[max(start, 0) :]
+        end = next((e for e in reversed(run) if e.type == "session.end"), None)
+        if end is None:
+            raise ValueError("these events hold no finished run: session.end is missing")
+        return cls(
+            end.status, end.text, end.turns, Usage.from_dict(end.usage), end.cost_usd,
+            run[-1].at - run[0].at, end.detail, bool(run[0].data.get("simulated")), tuple(run),
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        why = f" ({self.detail})" if self.detail else ""
+        numbers = (
+            f"{self.turns} turns, {self.usage.total_tokens:,} tokens, {dollars(self.cost_usd)}"
+        )
+        simulated = ", simulated model" if self.simulated else ""
+        return f"{self.status}{why}: {numbers}{simulated}\n{self.text}"
+
+
+class Agent:
+    """A model that can act.
+
+    ``model``: a model's name, or None for the endpoint's. ``tools``: what it may use. ``system``:
+    its standing instructions. ``endpoint``: from `connect`; the simulator if left out.
+    ``transcript``: a path or a `Transcript` that every event is written to. ``autopilot``: go on
+    until the model says that the task is complete. System and tools are read once, here.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        tools: Sequence[Tool] = (),
+        system: str = "",
+        *,
+        endpoint: Endpoint | None = None,
+        limits: Limits | None = None,
+        retry: Retry | None = None,
+        transcript: str | os.PathLike[str] | Transcript | None = None,
+        autopilot: bool = False,
+        max_tokens: int = 8192,
+        normalise: bool = True,
+        history: Iterable[dict[str, Any]] = (),
+        name: str = "main",
+    ) -> None:
+        self.endpoint = endpoint or connect(model=model)
+        self.history = History(history)
+        self._told = 0  # messages of the history that the transcript already holds
+        if transcript is not None and not isinstance(transcript, Transcript):
+            transcript = Transcript(transcript)
+        self.transcript = transcript
+        if autopilot and task_complete not in tools:
+            tools = [*tools, task_complete]
+        names = [tool.name for tool in tools]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two tools share a name: {', '.join(names)}")
+        self._setup = loop.Setup(
+            client=None,
+            model=model or self.endpoint.model,
+            clock=self.endpoint.clock,
+            tools={tool.name: tool for tool in tools},
+            system=system,
+            limits=limits or Limits(),
+            retry=retry or Retry(),
+            autopilot=autopilot,
+            max_tokens=max_tokens,
+            normalise=normalise,
+            thinking=self.endpoint.thinking(model or self.endpoint.model),
+            name=name,
+        )
+        self._running = False
+
+    @classmethod
+    def resume(cls, path: str | os.PathLike[str], **arguments: Any) -> Agent:
+        """An agent that goes on with the conversation of a transcript, and adds to that file.
+
+        Model and system prompt are those of the transcript unless given; the tools are functions,
+        so give them again. Raises TranscriptError and FileNotFoundError as `load` does.
+        """
+        loaded: Loaded = load(path)
+        start = next(e for e in reversed(loaded.events) if e.type == "session.start")
+        arguments = {"model": start.model, "system": start.system, **arguments}
+        agent = cls(
+            transcript=path,
+            history=history_of(loaded.events, start.agent),
+            name=start.agent,
+            **arguments,
+        )
+        agent._told = len(agent.history)
+        if (agent._setup.system, agent._definitions()) != (start.system, start.tools):
+            agent.history = History(
+                _without_thinking(agent.history)
+            )  # it is bound to the old prefix
+        return agent
+
+    def __repr__(self) -> str:
+        tools = ", ".join(self._setup.tools) or "no tools"
+        said = f"{len(self.history)} messages"
+        return f"Agent({self._setup.model}, {tools}, {said}, at {self.endpoint.name})"
+
+    async def run(self, task: str) -> AsyncGenerator[Event, None]:
+        """Work on ``task``, yielding events. A second run continues the conversation.
+
+        Raises ValueError for an empty task (nothing is sent) and RuntimeError if it is at work.
+        """
+        if not task.strip():
+            raise ValueError("the task is empty; nothing was sent")
+        if self._running:
+            raise RuntimeError("this agent is at work; wait for it, or make another one")
+        setup = replace(self._setup, client=self.endpoint.client(), limits=self._limits())
+        state = loop.State(self.history, started_at=setup.clock.now())
+        first = [setup.event("session.start", 0, **self._about())]
+        self.history.append(user(task))
+        first.append(setup.event("user.message", 0, message=self.history[-1], origin="user"))
+        self._running, ended = True, False
+        heartbeat = asyncio.create_task(_heartbeat())
+        try:
+            for event in first:
+                self._store(event)
+                yield event
+            async with aclosing(loop.run(setup, state)) as events:
+                async for event in events:
+                    self._store(event)
+                    ended = ended or event.type == "session.end"
+                    if event.type == "assistant.turn_end":
+                        spent = Usage.from_dict(event.total_usage)
+                        state = replace(
+                            state, turn=event.turn, usage=spent, cost_usd=event.total_usd
+                        )
+                    yield event
+        finally:
+            heartbeat.cancel()
+            self._running = False
+            self._told = len(self.history)
+            if not ended:  # cancelled: nobody listens any more, but the transcript says so
+                self._store(loop.ending(setup, replace(state, status="cancelled")))
+
+    async def ask(self, task: str) -> Result:
+        """Work on ``task`` to the end and return the `Result`."""
+        async with aclosing(self.run(task)) as events:
+            return Result.from_events([event async for event in events if not event.live])
+
+    def start(self, task: str) -> asyncio.Task[Result]:
+        """Work on ``task`` in the background (Voilà, JupyterLite); await or cancel the result."""
+        return asyncio.create_task(self.ask(task))
+
+    def ask_sync(self, task: str) -> Result:
+        """`ask` for a script. Raises RuntimeError where an event loop runs, as in a notebook."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.ask(task))
+        raise RuntimeError(
+            "an event loop is running here (a notebook?): use 'await agent.ask(...)'"
+        )
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA_VERSION,
+            "model": self._setup.model,
+            "endpoint": self.endpoint.name,
+            "simulated": self.endpoint.simulated,
+            "system": self._setup.system,
+            "tools": self._definitions(),
+            "limits": self._limits().to_dict(),
+            "history": list(self.history[self._told :]),
+        }
+
+    def _limits(self) -> Limits:
+        """The limits of the next run: what is left of the endpoint's budget is one of them."""
+        limits, left = self._setup.limits, self.endpoint.left_usd
+        if left is None or (limits.usd is not None and limits.usd < left):
+            return limits
+        return replace(limits, usd=left, strict_usd=True)
+
+    def _definitions(self) -> list[dict[str, Any]]:
+        return [tool.definition for tool in self._setup.tools.values()]
+
+    def _store(self, event: Event) -> None:
+        if self.transcript is not None:
+            self.transcript.write(event)
+
+
+def _without_thinking(history: History) -> list[dict[str, Any]]:
+    signed = ("thinking", "redacted_thinking")
+    return [{**m, "content": [b for b in m["content"] if b["type"] not in signed]} for m in history]
+
+
+async def _heartbeat() -> None:
+    while True:  # noqa: ASYNC110 (it waits for nothing, it only wakes the event loop)
+        await asyncio.sleep(HEARTBEAT_S)

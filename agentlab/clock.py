@@ -1,0 +1,85 @@
+"""Time, injected: a real clock, and a virtual one that only moves when it is told to.
+
+Against the simulator nothing really waits, so real times would differ on every machine and say
+nothing. A `VirtualClock` is moved by what happens instead: text that streams in, tools that take
+their declared time, waits. Same input, same times, same pictures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import threading
+import time
+from typing import Protocol
+
+from agentlab.tokens import CHARS_PER_TOKEN
+
+FIRST_TOKEN_S = 0.8  # a plausible time to first token; an assumption, not a measurement
+TOKENS_PER_S = 80.0  # a plausible generation speed; likewise
+TOOL_S = 0.05  # what a tool call takes if it does not say; likewise
+EPOCH = datetime.datetime(2026, 11, 30, 9, 17, tzinfo=datetime.UTC)
+
+
+class Clock(Protocol):
+    """What the harness asks of time. Seconds everywhere."""
+
+    def now(self) -> float: ...
+    def wall(self) -> datetime.datetime: ...
+    async def sleep(self, seconds: float) -> None: ...
+    def advance(self, seconds: float) -> None: ...
+    def streamed(self, characters: int) -> None: ...
+
+
+class RealClock:
+    """The machine's clock. ``advance`` and ``streamed`` do nothing: time passes by itself."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def now(self) -> float:
+        return time.monotonic() - self._start
+
+    def wall(self) -> datetime.datetime:
+        return datetime.datetime.now().astimezone()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def advance(self, seconds: float) -> None:
+        pass
+
+    def streamed(self, characters: int) -> None:
+        pass
+
+
+class VirtualClock:
+    """A clock that stands still until something moves it. Safe to share between threads.
+
+    ``wall()`` starts at 09:17 UTC on 30 November 2026, so "minutes since midnight" is 557 on
+    every machine.
+    """
+
+    def __init__(self, start: datetime.datetime = EPOCH) -> None:
+        self._start = start
+        self._now = 0.0
+        self._lock = threading.Lock()
+
+    def now(self) -> float:
+        return self._now
+
+    def wall(self) -> datetime.datetime:
+        return self._start + datetime.timedelta(seconds=self._now)
+
+    async def sleep(self, seconds: float) -> None:
+        """Move time on by ``seconds`` without waiting; other tasks get their turn."""
+        self.advance(seconds)
+        await asyncio.sleep(0)
+
+    def advance(self, seconds: float) -> None:
+        with self._lock:
+            self._now += max(0.0, seconds)
+
+    def streamed(self, characters: int) -> None:
+        """Move on by the time a model takes to write that many characters."""
+        self.advance(characters / CHARS_PER_TOKEN / TOKENS_PER_S)

@@ -1,0 +1,308 @@
+"""The loop: ask the model, run what it asks for, send back what came out, until it is done.
+
+`run` is an async generator: it yields an event for everything that happens, while it happens. What
+it knows stands in one frozen `State`, which every turn takes apart at the top and builds anew at
+the bottom; there are no globals and nothing is hidden. One turn is one call of the main model with
+the tools it asked for.
+
+The loop decides nothing about the task, only whether to go on: every stop reason is mapped here,
+and one it has never seen is not success. Limits are checked before each request, so that a run can
+end between two turns but never in the middle of a tool call. Wherever it is cancelled, the history
+stays one that the API accepts.
+
+It does not shorten the history, ask for permission or remember anything: those are components of
+their own. Built in chapter 02.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agentlab.clock import TOOL_S, Clock
+from agentlab.costs import NO_USAGE, Usage, price
+from agentlab.events import Event
+from agentlab.limits import WINDOW, Limits, Signature, larger, over_limit, repeating, signature
+from agentlab.messages import (
+    INTERRUPTED,
+    Block,
+    History,
+    Message,
+    normalise,
+    text_of,
+    tool_result,
+    user,
+)
+from agentlab.retry import Retry
+from agentlab.stream import Reply, hint, short, stream_reply
+from agentlab.tokens import count_message, count_request
+from agentlab.tools import Outcome, Tool, execute
+
+NUDGE = (
+    "You stopped, but you have not said that the task is complete. If work is left, go on with it "
+    "now instead of describing it. Call TaskComplete only when everything is done: not while a "
+    "question is open (decide it yourself), not right after an error (mend it first), not while "
+    "a part of the task is left."
+)
+CUT_OFF = (
+    "Your reply was cut off at max_tokens in the middle of a call to {name}, so nothing of it was "
+    "run. You have room for {room} tokens now. Make the call again, in smaller pieces if need be."
+)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What stays the same for a whole run: the model, what it may use, and the rules."""
+
+    client: Any  # anthropic.AsyncAnthropic
+    model: str
+    clock: Clock
+    tools: dict[str, Tool] = field(default_factory=dict)
+    system: str = ""
+    limits: Limits = field(default_factory=Limits)
+    retry: Retry = field(default_factory=Retry)
+    autopilot: bool = False
+    max_tokens: int = 8192
+    thinking: dict[str, Any] | None = None
+    normalise: bool = True
+    name: str = "main"
+
+    def request(self, state: State) -> dict[str, Any]:
+        """The whole request of the next turn, as it goes over the wire."""
+        request: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": state.max_tokens or self.max_tokens,
+        }
+        if self.system:
+            request["system"] = self.system
+        if self.tools:
+            request["tools"] = [tool.definition for tool in self.tools.values()]
+        if self.thinking:
+            request["thinking"] = self.thinking
+        return {**request, "messages": state.history}
+
+    def event(self, type: str, turn: int, **data: Any) -> Event:
+        """An event of this run, now."""
+        return Event(type, self.clock.now(), turn, self.name, data)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything that changes, in one place. ``status`` is empty as long as the run goes on."""
+
+    history: History
+    turn: int = 0
+    usage: Usage = NO_USAGE
+    cost_usd: float | None = 0.0  # None once a call had no known price
+    started_at: float = 0.0
+    context_tokens: int = 0  # prompt and reply of the last call, as counted by the server
+    max_tokens: int = 0  # more room after a reply that was cut off; 0: as in the setup
+    tool_calls: int = 0
+    recent: tuple[Signature, ...] = ()  # the last calls with their results
+    failures: tuple[str, int] = ("", 0)  # a tool, and how often it failed in a row
+    cut_offs: int = 0
+    pauses: int = 0
+    empty_replies: int = 0
+    nudges: int = 0
+    text: str = ""  # of the last reply
+    status: str = ""
+    detail: str = ""  # why it ended, in one line
+    hint: str = ""  # after an error: what to do next
+
+
+async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
+    """Turn after turn, until something ends the run; the last events say what, and why.
+
+    The task is the last message of ``state.history``, which grows as the run goes on. Close the
+    generator (`contextlib.aclosing`) if you stop early. A failing endpoint does not raise: it is a
+    ``session.error`` event. Only cancelling raises.
+    """
+    history = state.history
+    while not state.status:
+        if setup.normalise:
+            normalise(history)
+        tokens = _next_prompt(setup, state)
+        status, detail = over_limit(setup, state, tokens)
+        if status:
+            state = replace(state, status=status, detail=detail)
+            break
+
+        # One call of the model.
+        turn = state.turn + 1
+        yield setup.event("assistant.turn_start", turn, messages=len(history), input_tokens=tokens)
+        reply = Reply()
+        try:
+            async for kind, data in stream_reply(setup, setup.request(state), reply):
+                yield setup.event(kind, turn, **data)
+        except Exception as error:
+            state = replace(state, status="error", detail=short(error), hint=hint(error))
+            break
+        history.mark_sent()
+        reply.distinct_ids(history.ids)
+
+        # What does its end mean? The reply enters the history only if it is whole.
+        state = interpret(setup, _count(setup, replace(state, turn=turn), reply), reply)
+        if keeps(reply):
+            history.append(reply.message)
+        yield setup.event("assistant.message", turn, **reply.to_dict(), kept=keeps(reply))
+
+        # Run what it asked for. The results stand in the history before the first tool starts.
+        calls = reply.calls() if keeps(reply) else []
+        if calls:
+            history.append(user(*(tool_result(call["id"], INTERRUPTED, True) for call in calls)))
+        for index, call in enumerate(calls):
+            about = {"tool_use_id": call["id"], "name": call["name"]}
+            yield setup.event("tool.execution_start", turn, **about, input=call["input"])
+            outcome = await _run_one(setup, state, reply, call)
+            history[-1]["content"][index] = outcome.block
+            state = remember(state, call, outcome)
+            yield setup.event("tool.execution_complete", turn, **about, **outcome.to_dict())
+
+        cost = price(reply.usage, setup.model)
+        yield setup.event(
+            "assistant.turn_end", turn, stop_reason=reply.stop_reason, usage=reply.usage.to_dict(),
+            cost_usd=cost, total_usage=state.usage.to_dict(), total_usd=state.cost_usd,
+        )  # fmt: skip
+
+        # Go on, or not?
+        state = decide(setup, state, completion(calls, history[-1]))
+        if state.status == "task_complete":
+            yield setup.event("session.task_complete", turn, summary=state.text)
+        note = follow_up(state, reply)
+        if note and not state.status:
+            history.append(user(note))
+            yield setup.event("user.message", turn, message=history[-1], origin="continue")
+
+    if setup.normalise:
+        normalise(history)
+    if state.status == "error":
+        yield setup.event(
+            "session.error", state.turn, status="error", error=state.detail, hint=state.hint
+        )
+    yield ending(setup, state)
+    yield setup.event("session.idle", state.turn, status=state.status)
+
+
+def keeps(reply: Reply) -> bool:
+    """Whether a reply enters the history: not if it is empty, refused, or cut off within a call."""
+    if not reply.blocks or reply.stop_reason == "refusal":
+        return False
+    return not reply.calls() or reply.stop_reason in ("tool_use", "end_turn")
+
+
+def interpret(setup: Setup, state: State, reply: Reply) -> State:
+    """The state after a reply: its stop reason says whether the run goes on, or how it ended."""
+    limits, room = setup.limits, state.max_tokens or setup.max_tokens
+    if keeps(reply):
+        state = replace(state, text=text_of(reply.message))
+
+    def end(status: str, detail: str = "") -> State:
+        return replace(state, status=status, detail=detail)
+
+    match reply.stop_reason:
+        case "tool_use" | "end_turn" if reply.calls():
+            return replace(state, max_tokens=0, cut_offs=0, pauses=0, empty_replies=0)
+        case "end_turn" | "stop_sequence":
+            return end("completed")
+        case "pause_turn" if state.pauses < limits.pauses:
+            return replace(state, pauses=state.pauses + 1)
+        case "pause_turn":
+            return end("error", f"the model paused {limits.pauses + 1} times in a row")
+        case "max_tokens" if reply.calls() and state.cut_offs < limits.cut_offs:
+            return replace(state, cut_offs=state.cut_offs + 1, max_tokens=larger(room, setup.model))
+        case "max_tokens":
+            return end("truncated", f"the reply did not fit into max_tokens={room}")
+        case "tool_use" if state.empty_replies < limits.empty_replies:  # announced, but none made
+            return replace(state, empty_replies=state.empty_replies + 1)
+        case "tool_use":
+            return end("error", "the model announced a tool call and made none")
+        case "refusal":
+            return end("refusal", reply.stop_detail or "the model declined to answer")
+        case "model_context_window_exceeded":
+            return end("window_exceeded", "the conversation no longer fits into the model's window")
+        case other:
+            return end("error", f"unknown stop reason {other!r}, which is not taken for success")
+
+
+def decide(setup: Setup, state: State, summary: str | None) -> State:
+    """The state at the end of a turn: done, going round in circles, or (autopilot) not done."""
+    if summary is not None:
+        return replace(state, status="task_complete", text=summary)
+    if state.status == "completed" and setup.autopilot:
+        if state.nudges < setup.limits.nudges:
+            return replace(state, status="", nudges=state.nudges + 1)
+        detail = f"stopped {state.nudges + 1} times without TaskComplete"
+        return replace(state, status="no_completion", detail=detail)
+    if not state.status:
+        status, detail = repeating(setup.limits, state.recent, state.failures)
+        return replace(state, status=status, detail=detail)
+    return state
+
+
+def completion(calls: list[Block], results: Message) -> str | None:
+    """The summary, if one of the calls was a TaskComplete that went well."""
+    for call, result in zip(calls, results["content"], strict=False):
+        if call["name"] == "TaskComplete" and not result.get("is_error"):
+            return str(call["input"].get("summary", ""))
+    return None
+
+
+def follow_up(state: State, reply: Reply) -> str:
+    """What the harness itself says to the model before the next turn, if anything."""
+    if reply.stop_reason == "max_tokens" and reply.calls():
+        return CUT_OFF.format(name=reply.calls()[-1]["name"], room=state.max_tokens)
+    return NUDGE if reply.stop_reason in ("end_turn", "stop_sequence") and not reply.calls() else ""
+
+
+def remember(state: State, call: Block, outcome: Outcome) -> State:
+    """The state after a tool call: counted, and remembered to detect repetition."""
+    name, count = state.failures
+    failures = (
+        (call["name"], count + 1 if name == call["name"] else 1) if outcome.is_error else ("", 0)
+    )
+    recent = (*state.recent[1 - WINDOW :], signature(call, outcome.block))
+    return replace(state, tool_calls=state.tool_calls + 1, recent=recent, failures=failures)
+
+
+def ending(setup: Setup, state: State) -> Event:
+    """The last stored event of a run: how it ended, and what it took."""
+    return setup.event(
+        "session.end", state.turn, status=state.status, text=state.text, turns=state.turn,
+        usage=state.usage.to_dict(), cost_usd=state.cost_usd, detail=state.detail,
+    )  # fmt: skip
+
+
+async def _run_one(setup: Setup, state: State, reply: Reply, call: Block) -> Outcome:
+    limit, broken = setup.limits.tool_calls, reply.broken_json.get(call["id"])
+    if limit is not None and state.tool_calls >= limit:
+        return Outcome(
+            tool_result(call["id"], f"Not run: the limit of {limit} tool calls is reached.", True)
+        )
+    if broken is not None:
+        text = f"The input of {call['name']} is not valid JSON, so nothing was run: {broken[:500]}"
+        return Outcome(tool_result(call["id"], text, True))
+    outcome = await execute(call, setup.tools)
+    setup.clock.advance(TOOL_S)
+    return outcome
+
+
+def _count(setup: Setup, state: State, reply: Reply) -> State:
+    """The state with the tokens and dollars of a reply added."""
+    cost = price(reply.usage, setup.model)
+    total = None if cost is None or state.cost_usd is None else state.cost_usd + cost
+    return replace(
+        state,
+        usage=state.usage + reply.usage,
+        cost_usd=total,
+        context_tokens=reply.usage.total_tokens,
+    )
+
+
+def _next_prompt(setup: Setup, state: State) -> int:
+    """Tokens of the next prompt: what the server counted last, plus an estimate of what is new."""
+    if not state.context_tokens:
+        return count_request(
+            setup.system, [t.definition for t in setup.tools.values()], state.history
+        )
+    return state.context_tokens + sum(map(count_message, state.history[state.history.sent + 1 :]))

@@ -1,0 +1,203 @@
+"""One reply of the model, put together from the pieces that stream in.
+
+The server sends a reply as small events: a block starts, grows, stops; at the end comes the stop
+reason. `Reply` builds the message from them, as plain dicts, and `stream_reply` drives it: it
+passes on the pieces as they arrive, repeats a request that failed for a passing reason, and makes
+sure that a stream which merely ended is not taken for a finished reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
+
+from agentlab.clock import FIRST_TOKEN_S
+from agentlab.costs import Usage
+from agentlab.messages import Block, Message, distinct_ids
+from agentlab.retry import StreamIncomplete
+
+if TYPE_CHECKING:
+    from agentlab.loop import Setup
+
+Piece = tuple[str, dict[str, Any]]
+
+
+class Reply:
+    """A message while it grows. Complete once ``done``; until then it may be cut anywhere."""
+
+    def __init__(self) -> None:
+        self.id = self.model = ""
+        self.blocks: list[Block] = []
+        self.stop_reason: str | None = None
+        self.stop_detail = ""
+        self.broken_json: dict[str, str] = {}  # call id -> what was sent instead of JSON
+        self.done = False
+        self._usage: dict[str, Any] = {}
+        self._json: dict[int, list[str]] = {}
+
+    @property
+    def message(self) -> Message:
+        return {"role": "assistant", "content": self.blocks}
+
+    @property
+    def usage(self) -> Usage:
+        return Usage.from_api(self._usage)
+
+    def calls(self) -> list[Block]:
+        """The tool calls, in order."""
+        return [block for block in self.blocks if block["type"] == "tool_use"]
+
+    def distinct_ids(self, seen: set[str]) -> None:
+        """Mend ids that are blank, invalid or used before, before the message is stored."""
+        self.blocks, renamed = distinct_ids(self.blocks, seen)
+        for old, new in renamed.items():
+            if old in self.broken_json:
+                self.broken_json.update(dict.fromkeys(new, self.broken_json[old]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As data of an event."""
+        return {
+            "message": self.message,
+            "stop_reason": self.stop_reason,
+            "usage": self.usage.to_dict(),
+            "model": self.model,
+            "id": self.id,
+        }
+
+    def feed(self, raw: Any) -> Piece | None:
+        """Take one event of the SDK's stream; returns what is worth showing, if anything."""
+        match raw.type:
+            case "content_block_delta":
+                return self._grow(raw.index, raw.delta)
+            case "content_block_start":
+                block = {k: v for k, v in raw.content_block.to_dict().items() if v is not None}
+                self.blocks.append(block)
+                if block["type"] == "tool_use":
+                    self._json[raw.index] = []
+                    return "assistant.tool_delta", {
+                        "tool_use_id": block["id"],
+                        "name": block["name"],
+                        "json": "",
+                    }
+            case "content_block_stop":
+                if raw.index in self._json:
+                    self._parse(raw.index)
+            case "message_start":
+                self.id, self.model = raw.message.id, raw.message.model
+                self._usage = raw.message.usage.to_dict()
+            case "message_delta":
+                self.stop_reason = raw.delta.stop_reason
+                details = getattr(raw.delta, "stop_details", None)
+                self.stop_detail = (getattr(details, "explanation", None) or "") if details else ""
+                self._usage.update({k: v for k, v in raw.usage.to_dict().items() if v is not None})
+            case "message_stop":
+                self.done = True
+        return None
+
+    def _grow(self, index: int, delta: Any) -> Piece | None:
+        if index >= len(self.blocks):
+            return None
+        block = self.blocks[index]
+        match delta.type:
+            case "text_delta":
+                block["text"] += delta.text
+                return "assistant.text_delta", {"text": delta.text}
+            case "thinking_delta":
+                block["thinking"] += delta.thinking
+                return "assistant.thinking_delta", {"text": delta.thinking}
+            case "input_json_delta" if index in self._json:
+                self._json[index].append(delta.partial_json)
+                piece = {
+                    "tool_use_id": block["id"],
+                    "name": block["name"],
+                    "json": delta.partial_json,
+                }
+                return "assistant.tool_delta", piece
+            case "signature_delta":
+                block["signature"] = delta.signature
+            case "citations_delta":
+                block.setdefault("citations", []).append(delta.citation.to_dict())
+        return None
+
+    def _parse(self, index: int) -> None:
+        block, written = self.blocks[index], "".join(self._json[index])
+        try:
+            value = json.loads(written or "{}", parse_constant=_refuse)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            self.broken_json[block["id"]] = written
+            value = {"invalid_json": written[:500]}
+        block["input"] = value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+async def stream_reply(
+    setup: Setup, request: dict[str, Any], reply: Reply
+) -> AsyncGenerator[Piece, None]:
+    """Send ``request`` and fill ``reply``, yielding the pieces to show as they arrive.
+
+    A passing failure is repeated as `Retry` says, with a ``model.retry`` piece before each wait;
+    what had been shown of that attempt is void. Raises the SDK's error when it gives up.
+    """
+    import anthropic
+
+    limits, clock = setup.limits, setup.clock
+    timeout = anthropic.Timeout(limits.request_s, read=limits.idle_s, connect=10.0)
+    attempt = 1
+    while True:
+        started = clock.now()
+        try:
+            stream = await setup.client.messages.create(**request, stream=True, timeout=timeout)
+            clock.advance(FIRST_TOKEN_S)
+            try:
+                async for raw in stream:
+                    piece = reply.feed(raw)
+                    if piece is not None:
+                        clock.streamed(len(piece[1].get("text") or piece[1].get("json", "")))
+                        yield piece
+                    if clock.now() - started > limits.request_s:
+                        raise StreamIncomplete(f"the reply took longer than {limits.request_s:g} s")
+            finally:
+                await stream.close()
+            if not reply.done:
+                raise StreamIncomplete("the stream ended before the message was complete")
+            return
+        except Exception as error:
+            attempt += 1
+            wait = setup.retry.wait(error, attempt)
+            if wait is None:
+                raise
+            reason = f"{type(error).__name__}: {short(error)}"
+        reply.__init__()  # type: ignore[misc]
+        yield "model.retry", {"attempt": attempt, "reason": reason, "wait_s": wait}
+        await clock.sleep(wait)
+
+
+def short(error: Exception) -> str:
+    """An error in one line: the API's own message where there is one."""
+    text = getattr(error, "api_message", None) or str(error) or type(error).__name__
+    return " ".join(text.split())[:300]
+
+
+def hint(error: Exception) -> str:
+    """What to do about an error of the endpoint, in one line ('' if there is nothing to say)."""
+    status = getattr(error, "status_code", 0)
+    if status in (401, 403):
+        return "The endpoint does not accept this key. Set ANTHROPIC_API_KEY, or use connect()."
+    if status == 404:
+        return "The endpoint does not know this model. Name one that it has: connect(model='...')."
+    if status == 429:
+        return "The endpoint limits how much you may send. Wait a while, then ask again."
+    if status == 400:
+        return (
+            getattr(error, "rule", "")
+            or "The endpoint refused the request; the message says which part."
+        )
+    if status == 0 or status >= 500 or status == 200:
+        return "The endpoint failed or could not be reached. Is it running? Ask again to go on."
+    return ""

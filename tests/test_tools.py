@@ -1,0 +1,215 @@
+"""The first few tools: described from their functions, and harmless."""
+
+import asyncio
+import json
+import math
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentlab.clock import VirtualClock
+from agentlab.messages import tool_use
+from agentlab.tools import (
+    MAX_RESULT_CHARS,
+    ToolError,
+    bound,
+    calculate,
+    calculator,
+    clock_tool,
+    execute,
+    file_tools,
+    to_content,
+    tool,
+)
+
+
+def run(tools, tool_name, **input):
+    call = tool_use("t1", tool_name, input)
+    return asyncio.run(execute(call, {t.name: t for t in tools}))
+
+
+def text(tools, tool_name, **input):
+    return run(tools, tool_name, **input).block["content"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "a.txt").write_text("one TODO two\nthree\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.md").write_text("# TODO list\n")
+    (tmp_path / "bin").write_bytes(b"\0\1\2")
+    (tmp_path / ".hidden").write_text("TODO")
+    return tmp_path
+
+
+def test_a_function_becomes_a_tool():
+    @tool
+    def greet(name: str, times: int = 1) -> str:
+        """Greet someone."""
+        return f"hello {name} " * times
+
+    assert greet.definition == {
+        "name": "greet",
+        "description": "Greet someone.",
+        "input_schema": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"name": {"type": "string"}, "times": {"default": 1, "type": "integer"}},
+            "required": ["name"],
+        },
+    }
+    assert text([greet], "greet", name="Ada", times=2) == "hello Ada hello Ada "
+
+
+def test_a_tool_without_a_description_is_refused():
+    with pytest.raises(ValueError, match="docstring"):
+
+        @tool
+        def silent() -> None: ...
+
+
+@pytest.mark.parametrize("input", [{}, {"expression": 1, "more": 2}, {"expresion": "1"}])
+def test_wrong_input_is_answered_with_what_was_expected(input):
+    outcome = run([calculator], "Calculator", **input)
+    assert outcome.is_error
+    assert "expression" in outcome.block["content"] and "Invalid input" in outcome.block["content"]
+
+
+def test_c23_an_unknown_tool_is_answered_with_near_names():
+    @tool
+    def get_sites() -> str:
+        """List the sites."""
+        return ""
+
+    outcome = run([get_sites, calculator], "list_sites")
+    assert outcome.is_error and "get_sites" in outcome.block["content"]
+
+
+def test_c11_an_exception_is_one_error_result_and_its_traceback_is_for_people():
+    @tool
+    def broken() -> str:
+        """Fail."""
+        raise KeyError("lost")
+
+    outcome = run([broken], "broken")
+    assert outcome.is_error and outcome.block["content"] == "KeyError: 'lost'"
+    assert "Traceback" in outcome.traceback
+
+
+def test_e15_a_timeout_says_that_the_effect_may_have_happened():
+    @tool
+    async def send_mail() -> str:
+        """Send."""
+        raise TimeoutError("after 10 s")
+
+    assert "check before you repeat" in run([send_mail], "send_mail").block["content"]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "(no output)"),
+        ("", "(no output)"),
+        (b"ok \xf0\xff end", "ok \ufffd\ufffd end"),
+        ("a\0b\x1b[31mred", "ab\x1b[31mred"),
+        ({"loss": math.nan, "all": [math.inf]}, '{"loss": "nan", "all": ["inf"]}'),
+        ([1, 2], "[1, 2]"),
+        ("\ud800", "\ufffd"),
+    ],
+)
+def test_c32_c35_c39_whatever_a_tool_returns_can_be_sent(value, expected):
+    content = to_content(value)
+    assert content == expected
+    json.loads(json.dumps(content, allow_nan=False))
+
+
+def test_c36_long_output_keeps_its_beginning_and_its_end():
+    output = "first line\n" + "\n".join(map(str, range(50_000))) + "\nFAILED test_x"
+    content = to_content(output)
+    assert len(content) < MAX_RESULT_CHARS + 200
+    assert content.startswith("first line") and content.endswith("FAILED test_x")
+    assert f"of {len(output)} characters left out" in content
+
+
+@given(st.text(max_size=300), st.integers(10, 100))
+def test_bound_never_loses_count(text_, limit):
+    short = bound(text_, limit)
+    if len(text_) <= limit:
+        assert short == text_
+    else:
+        missing = int(short.split("[... ")[1].split(" of")[0])
+        assert missing > 0
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("2+2", "4"), ("9 * 60 + 17", "557"), ("15 * 23 / 4", "86.25"), ("-(3 - 5)", "2"),
+        ("10 / 5", "2"), ("2 ** 10", "1024"), ("17 % 5", "2"), ("17 // 5", "3"), (" 1 ", "1"), ("1e3", "1000"),
+    ],
+)  # fmt: skip
+def test_the_calculator_calculates(expression, value):
+    assert calculate(expression) == value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "9**9**9", "9**9**9**9", "2**99999", "(-8)**0.5", "1/0", "1e308*10**10", "__import__('os')", "a", "'x'*9",
+        "[1]", "(1).real", "lambda: 1", "1 if 1 else 2", "True", "", "1 +", "9" * 5000, "(" * 300 + ")" * 300,
+        "1;2", "f'{1}'", "1j", "~1",
+    ],
+)  # fmt: skip
+def test_the_calculator_refuses_what_is_no_small_sum(expression):
+    with pytest.raises(ToolError):
+        calculate(expression)
+
+
+def test_the_clock_reads_the_clock_it_was_given():
+    clock = VirtualClock()
+    tools = [clock_tool(clock)]
+    assert text(tools, "Clock") == "2026-11-30T09:17+00:00"
+    clock.advance(3600)
+    assert text(tools, "Clock") == "2026-11-30T10:17+00:00"
+
+
+def test_the_file_tools_read(folder):
+    tools = file_tools(folder)
+    assert text(tools, "LS") == "a.txt\nbin\nsub/"
+    assert text(tools, "Read", file_path="a.txt") == "one TODO two\nthree\n"
+    assert text(tools, "Grep", pattern="TODO") == "a.txt:1: one TODO two\nsub/b.md:1: # TODO list"
+    assert text(tools, "Grep", pattern="nothing") == "No line matches 'nothing'."
+
+
+@pytest.mark.parametrize(
+    ("name", "input", "says"),
+    [
+        ("Read", {"file_path": "a.tx"}, "Near names: a.txt"),
+        ("Read", {"file_path": "sub"}, "is a folder. Use LS"),
+        ("Read", {"file_path": "bin"}, "binary file of 3 bytes"),
+        ("LS", {"path": "a.txt"}, "is a file. Use Read"),
+        ("Grep", {"pattern": "("}, "Not a regular expression"),
+    ],
+)
+def test_what_cannot_be_read_says_what_to_do(folder, name, input, says):
+    outcome = run(file_tools(folder), name, **input)
+    assert outcome.is_error and says in outcome.block["content"]
+
+
+@pytest.mark.parametrize("path", ["..", "../x", "/etc/passwd", "sub/../../x", "link", "linkdir/x"])
+def test_nothing_outside_the_workspace_is_read(folder, path):
+    outside = folder.parent / "x"
+    outside.write_text("secret TODO")
+    if os.name != "nt":
+        (folder / "link").symlink_to(outside)
+        (folder / "linkdir").symlink_to(folder.parent)
+    for name, key in (("Read", "file_path"), ("LS", "path")):
+        assert run(file_tools(folder), name, **{key: path}).is_error
+    assert text(file_tools(folder), "Grep", pattern="secret") == "No line matches 'secret'."
+
+
+def test_a_workspace_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(NotADirectoryError, match="nowhere"):
+        file_tools(tmp_path / "nowhere")
