@@ -60,9 +60,10 @@ class _Sync(anthropic.Anthropic):
 
 def async_client(endpoint: Endpoint) -> anthropic.AsyncAnthropic:
     """An asynchronous client for the endpoint."""
-    http = None
-    if endpoint.budget_usd is not None:
-        http = anthropic.DefaultAsyncHttpxClient(transport=_AsyncMeter(endpoint))
+    meter = None if endpoint.budget_usd is None else _AsyncMeter(endpoint)
+    # A client of our own: the SDK's tries to close itself when it is collected, in whatever event
+    # loop runs then, and fails loudly.
+    http = anthropic.DefaultAsyncHttpxClient(transport=meter)
     return _Async(
         base_url=endpoint.base_url, api_key=endpoint.api_key, max_retries=0,
         default_headers=_headers(endpoint), http_client=http,
@@ -71,9 +72,8 @@ def async_client(endpoint: Endpoint) -> anthropic.AsyncAnthropic:
 
 def sync_client(endpoint: Endpoint) -> anthropic.Anthropic:
     """A plain client for the endpoint."""
-    http = None
-    if endpoint.budget_usd is not None:
-        http = anthropic.DefaultHttpxClient(transport=_SyncMeter(endpoint))
+    meter = None if endpoint.budget_usd is None else _SyncMeter(endpoint)
+    http = anthropic.DefaultHttpxClient(transport=meter)
     return _Sync(
         base_url=endpoint.base_url, api_key=endpoint.api_key, max_retries=0,
         default_headers=_headers(endpoint), http_client=http,

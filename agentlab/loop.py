@@ -118,7 +118,7 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
     generator (`contextlib.aclosing`) if you stop early. A failing endpoint does not raise: it is a
     ``session.error`` event. Only cancelling raises.
     """
-    history = state.history
+    history, turn = state.history, 0
     while not state.status:
         if setup.normalise:
             normalise(history)
@@ -178,7 +178,7 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         normalise(history)
     if state.status == "error":
         yield setup.event(
-            "session.error", state.turn, status="error", error=state.detail, hint=state.hint
+            "session.error", turn, status="error", error=state.detail, hint=state.hint
         )
     yield ending(setup, state)
     yield setup.event("session.idle", state.turn, status=state.status)

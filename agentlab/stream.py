@@ -73,7 +73,7 @@ class Reply:
             case "content_block_start":
                 block = {k: v for k, v in raw.content_block.to_dict().items() if v is not None}
                 self.blocks.append(block)
-                if block["type"] == "tool_use":
+                if block["type"] in ("tool_use", "server_tool_use"):
                     self._json[raw.index] = []
                     return "assistant.tool_delta", {
                         "tool_use_id": block["id"],
@@ -184,20 +184,20 @@ def short(error: Exception) -> str:
     return " ".join(text.split())[:300]
 
 
+_HINTS = {
+    401: "The endpoint does not accept this key. Set ANTHROPIC_API_KEY, or use connect().",
+    404: "The endpoint does not know this model. Name one that it has: connect(model='...').",
+    413: "The request is too large. Send less: shorter results, or a new conversation.",
+    429: "The endpoint limits how much you may send. Wait a while, then ask again.",
+}
+
+
 def hint(error: Exception) -> str:
-    """What to do about an error of the endpoint, in one line ('' if there is nothing to say)."""
+    """What to do about an error of the endpoint, in one line."""
     status = getattr(error, "status_code", 0)
-    if status in (401, 403):
-        return "The endpoint does not accept this key. Set ANTHROPIC_API_KEY, or use connect()."
-    if status == 404:
-        return "The endpoint does not know this model. Name one that it has: connect(model='...')."
-    if status == 429:
-        return "The endpoint limits how much you may send. Wait a while, then ask again."
-    if status == 400:
-        return (
-            getattr(error, "rule", "")
-            or "The endpoint refused the request; the message says which part."
-        )
-    if status == 0 or status >= 500 or status == 200:
-        return "The endpoint failed or could not be reached. Is it running? Ask again to go on."
-    return ""
+    if status in _HINTS:
+        return _HINTS[status]
+    if 400 <= status < 500:
+        rule: str = getattr(error, "rule", "")
+        return rule or "The endpoint refused the request; the message says why."
+    return "The endpoint failed or could not be reached. Is it running? Ask again to go on."

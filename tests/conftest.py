@@ -1,0 +1,42 @@
+"""What the tests of the harness share: the real SDK against the simulator, with turns of our own."""
+
+import itertools
+
+import pytest
+
+from agentlab.providers import connect
+from agentlab.simulator.scenario import scenario
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def play():
+    """``play(turn, turn, ...)``: an endpoint whose model says these turns, each ``chat -> Say``.
+
+    With ``forever=True`` the last turn is said again and again.
+    """
+
+    def make(*turns, forever=False, **arguments):
+        name = f"test-{next(_numbers)}"
+
+        @scenario(name)
+        def scripted(chat):
+            """Turns of a test."""
+            for turn in turns:
+                yield turn(chat)
+            while forever:
+                yield turns[-1](chat)
+
+        return connect(scenario=name, **arguments)
+
+    return make
+
+
+@pytest.fixture
+def faults():
+    """The faults of the shared simulator, cleared afterwards."""
+    simulator = connect().simulator
+    simulator.faults.clear()
+    yield simulator.faults
+    simulator.faults.clear()
