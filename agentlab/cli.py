@@ -219,6 +219,8 @@ def run(
 
     if not (task or "").strip() and resume is None:
         fail('say what to do: agentlab run "TASK"')
+    if budget is not None and budget <= 0:
+        fail("a budget is a positive number of dollars: --budget 0.10")
     if not workspace.is_dir():
         fail(f"there is no folder {workspace}. Name one that exists: --workspace DIR")
     speed = _speed(None)

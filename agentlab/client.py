@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agentlab.providers import Endpoint
 
 
-class BudgetSpent(RuntimeError):
+class BudgetSpent(anthropic.AnthropicError):
     """The endpoint's budget is spent, so the request was not sent."""
 
 

@@ -25,7 +25,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from agentlab.clock import Clock
 from agentlab.messages import Block, tool_result, valid_unicode
@@ -54,6 +54,8 @@ class Tool:
         fields = {}
         for name, parameter in inspect.signature(self.function, eval_str=True).parameters.items():
             hint = Any if parameter.annotation is parameter.empty else parameter.annotation
+            if hint in (int, float):  # pydantic takes "3" for 3, which is fine, and True for 1
+                hint = Annotated[hint, pydantic.BeforeValidator(_no_bool)]
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[name] = (hint, default)
         return pydantic.create_model(self.name, __config__={"extra": "forbid"}, **fields)  # type: ignore[call-overload]
@@ -90,6 +92,12 @@ class Tool:
         if inspect.iscoroutinefunction(self.function):
             return await self.function(**arguments)
         return await asyncio.to_thread(self.function, **arguments)
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number is wanted, not true or false")
+    return value
 
 
 def tool(function: Function | None = None, *, name: str | None = None) -> Any:
@@ -211,7 +219,7 @@ def calculate(expression: str) -> str:
         match node:
             case ast.Expression(body):
                 return value(body)
-            case ast.Constant(number) if type(number) in (int, float):
+            case ast.Constant(int() | float() as number) if not isinstance(number, bool):
                 return number
             case ast.UnaryOp(op, operand) if type(op) in _OPERATORS:
                 return _OPERATORS[type(op)](value(operand))

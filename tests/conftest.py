@@ -1,4 +1,4 @@
-"""What the tests of the harness share: the real SDK against the simulator, with turns of our own."""
+"""What the tests of the harness share: the real SDK against the simulator, with scripted turns."""
 
 import itertools
 

@@ -47,10 +47,14 @@ def test_usage_adds_up(a, b):
 
 def test_usage_of_a_reply():
     reply = {
-        "input_tokens": 1, "output_tokens": 2, "cache_creation_input_tokens": 3, "cache_read_input_tokens": None,
+        "input_tokens": 1,
+        "output_tokens": 2,
+        "cache_creation_input_tokens": 3,
+        "cache_read_input_tokens": None,
         "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 2},
-        "output_tokens_details": {"thinking_tokens": 1}, "service_tier": "standard",
-    }  # fmt: skip
+        "output_tokens_details": {"thinking_tokens": 1},
+        "service_tier": "standard",
+    }
     assert Usage.from_api(reply) == Usage(1, 2, 3, 0, 2, 1)
 
 

@@ -1,6 +1,7 @@
 """The loop: how runs end, and that nothing runs twice. Real SDK, real HTTP, scripted model."""
 
 import asyncio
+import itertools
 import json
 from contextlib import aclosing
 from types import SimpleNamespace
@@ -14,7 +15,6 @@ from agentlab.limits import larger
 from agentlab.messages import calls_of
 from agentlab.simulator.faults import Fault
 from agentlab.tools import task_complete
-
 
 WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 
@@ -59,7 +59,10 @@ def stop(reason, text=""):
 async def next_request_is_accepted(agent):
     """The strict server takes the history as it is now."""
     result = await Agent(
-        endpoint=connect(), tools=list(agent._setup.tools.values()), history=agent.history, normalise=False
+        endpoint=connect(),
+        tools=list(agent._setup.tools.values()),
+        history=agent.history,
+        normalise=False,
     ).ask("go on")  # a new agent: no scenario, no repair
     return result.status != "error"
 
@@ -69,7 +72,9 @@ async def next_request_is_accepted(agent):
 
 async def test_it_runs_tools_until_the_model_is_done(play):
     count, ran = counter()
-    agent = Agent(tools=[count], endpoint=play(call("Count", n=1), call("Count", n=2), say("Done: 2.")))
+    agent = Agent(
+        tools=[count], endpoint=play(call("Count", n=1), call("Count", n=2), say("Done: 2."))
+    )
     result = await agent.ask("count")
     assert (result.status, result.text, result.turns, ran) == ("completed", "Done: 2.", 3, [1, 2])
     assert [m["role"] for m in agent.history] == ["user", "assistant"] * 3
@@ -77,16 +82,30 @@ async def test_it_runs_tools_until_the_model_is_done(play):
 
 async def test_events_come_in_the_order_that_is_promised(play):
     count, _ = counter()
-    agent = Agent(tools=[count], endpoint=play(lambda c: c.think("hm").say("I count.").call("Count"), say("Done.")))
+    agent = Agent(
+        tools=[count],
+        endpoint=play(lambda c: c.think("hm").say("I count.").call("Count"), say("Done.")),
+    )
     kinds = [e.type async for e in agent.run("count")]
     merged = [k for k, before in zip(kinds, ["", *kinds], strict=False) if k != before]
     assert merged == [
-        "session.start", "user.message",
-        "assistant.turn_start", "assistant.thinking_delta", "assistant.text_delta", "assistant.tool_delta",
-        "assistant.message", "tool.execution_start", "tool.execution_complete", "assistant.turn_end",
-        "assistant.turn_start", "assistant.text_delta", "assistant.message", "assistant.turn_end",
-        "session.end", "session.idle",
-    ]  # fmt: skip
+        "session.start",
+        "user.message",
+        "assistant.turn_start",
+        "assistant.thinking_delta",
+        "assistant.text_delta",
+        "assistant.tool_delta",
+        "assistant.message",
+        "tool.execution_start",
+        "tool.execution_complete",
+        "assistant.turn_end",
+        "assistant.turn_start",
+        "assistant.text_delta",
+        "assistant.message",
+        "assistant.turn_end",
+        "session.end",
+        "session.idle",
+    ]
 
 
 async def test_requests_at_the_server_are_turns_plus_retries(play, faults):
@@ -109,7 +128,7 @@ async def test_times_never_go_back_and_are_the_same_every_time(play):
     for _ in range(2):
         events = [e async for e in times().run("count")]
         start = events[0].at
-        assert all(a.at <= b.at for a, b in zip(events, events[1:], strict=False))
+        assert all(a.at <= b.at for a, b in itertools.pairwise(events))
         runs.append([(e.type, round(e.at - start, 6)) for e in events])
     assert runs[0] == runs[1]
 
@@ -230,7 +249,9 @@ async def test_e12_unknown_events_and_blocks_are_passed_over(play, faults):
 
 async def test_c18_thinking_comes_back_byte_for_byte(play):
     count, _ = counter()
-    agent = Agent(tools=[count], endpoint=play(lambda c: c.think("Let me see.").call("Count"), say("ok")))
+    agent = Agent(
+        tools=[count], endpoint=play(lambda c: c.think("Let me see.").call("Count"), say("ok"))
+    )
     result = await agent.ask("go")  # the strict server checks the signature
     assert result.ok
     assert agent.history[1]["content"][0]["type"] == "thinking"
@@ -241,7 +262,7 @@ async def test_c18_thinking_comes_back_byte_for_byte(play):
 
 
 async def test_c12_a_call_cut_off_is_not_run_and_the_model_is_told_and_gets_more_room(play):
-    count, ran = counter()
+    _, ran = counter()
     text = "word " * 400
 
     @tool
@@ -250,7 +271,9 @@ async def test_c12_a_call_cut_off_is_not_run_and_the_model_is_told_and_gets_more
         ran.append(content)
         return "written"
 
-    agent = Agent(tools=[write], endpoint=play(call("write", content=text), say("done")), max_tokens=300)
+    agent = Agent(
+        tools=[write], endpoint=play(call("write", content=text), say("done")), max_tokens=300
+    )
     result = await agent.ask("write it")
     assert result.status == "completed" and ran == [text]
     told = [e for e in result.events if e.type == "user.message" and e.origin == "continue"]
@@ -261,7 +284,9 @@ async def test_c12_a_call_cut_off_is_not_run_and_the_model_is_told_and_gets_more
 async def test_c14_a_call_that_never_fits_ends_truncated(play):
     count, ran = counter()
     huge = "x" * 20_000
-    agent = Agent(tools=[count], endpoint=play(call("Count", n=1, pad=huge), forever=True), max_tokens=100)
+    agent = Agent(
+        tools=[count], endpoint=play(call("Count", n=1, pad=huge), forever=True), max_tokens=100
+    )
     result = await agent.ask("go")
     assert (result.status, result.turns, ran) == ("truncated", 3, [])
     assert "max_tokens=400" in result.detail
@@ -284,7 +309,7 @@ async def test_c25_input_that_is_not_json_is_quoted_back_and_not_run(play, fault
 
 
 async def test_c08_c09_ids_of_calls_are_made_distinct_on_receipt(play, faults):
-    count, ran = counter()
+    count, _ = counter()
     faults.add(Fault("blank_ids", calls=[1]))
     agent = Agent(tools=[count], endpoint=play(call("Count", "Count", "Count"), say("ok")))
     result = await agent.ask("go")
@@ -294,7 +319,7 @@ async def test_c08_c09_ids_of_calls_are_made_distinct_on_receipt(play, faults):
 
 
 async def test_c06_results_are_one_message_in_call_order(play):
-    count, ran = counter()
+    count, _ = counter()
     agent = Agent(tools=[count, fail], endpoint=play(call("Count", "Fail", "Count"), say("ok")))
     await agent.ask("go")
     ids = [c["id"] for c in calls_of(agent.history[1])]
@@ -306,7 +331,7 @@ async def test_c06_results_are_one_message_in_call_order(play):
 
 
 async def test_k10_the_turn_limit_is_exact_and_named(play):
-    count, ran = counter()
+    count, _ = counter()
     endpoint = play(call("Count"), forever=True)
     mark = endpoint.simulator.log.mark()
     agent = Agent(tools=[count], endpoint=endpoint, limits=Limits(turns=3))
@@ -325,11 +350,15 @@ async def test_k12_the_dollar_limit_overshoots_by_one_call_or_not_at_all(play):
     count, _ = counter()
 
     def agent(**limits):
-        return Agent(tools=[count], endpoint=play(call("Count"), forever=True), limits=Limits(**limits))
+        return Agent(
+            tools=[count], endpoint=play(call("Count"), forever=True), limits=Limits(**limits)
+        )
 
     one = (await agent(turns=1).ask("go")).cost_usd
     overshot = await agent(usd=1.5 * one).ask("go")
-    assert overshot.status == "dollar_limit" and overshot.turns == 2 and overshot.cost_usd > 1.5 * one
+    assert (
+        overshot.status == "dollar_limit" and overshot.turns == 2 and overshot.cost_usd > 1.5 * one
+    )
     strict = await agent(usd=1.5 * one, strict_usd=True).ask("go")
     assert strict.status == "dollar_limit" and strict.turns == 0
     assert strict.cost_usd <= 1.5 * one
@@ -352,7 +381,9 @@ async def test_k14_the_limit_of_tool_calls_holds_when_they_fail(play):
 async def test_token_and_time_limits(play):
     count, _ = counter()
     for limits, status in ((Limits(tokens=1), "token_limit"), (Limits(seconds=0.5), "time_limit")):
-        result = await Agent(tools=[count], endpoint=play(call("Count"), forever=True), limits=limits).ask("go")
+        result = await Agent(
+            tools=[count], endpoint=play(call("Count"), forever=True), limits=limits
+        ).ask("go")
         assert (result.status, result.turns) == (status, 1)
 
 
@@ -365,7 +396,9 @@ async def test_repeated_calls_and_repeated_failures_end_a_run(play):
     result = await Agent(tools=[status], endpoint=play(call("status"), forever=True)).ask("go")
     assert (result.status, result.turns) == ("repeated_calls", 3)
     limits = Limits(repeats=None, near_repeats=None)
-    result = await Agent(tools=[fail], endpoint=play(call("Fail"), forever=True), limits=limits).ask("go")
+    result = await Agent(
+        tools=[fail], endpoint=play(call("Fail"), forever=True), limits=limits
+    ).ask("go")
     assert (result.status, result.turns) == ("repeated_failures", 5)
 
 
@@ -374,14 +407,19 @@ async def test_repeated_calls_and_repeated_failures_end_a_run(play):
 
 async def test_k15_autopilot_nudges_and_then_gives_up(play):
     for nudges in (0, 1, 3):
-        agent = Agent(endpoint=play(say("Nearly."), forever=True), autopilot=True, limits=Limits(nudges=nudges))
+        agent = Agent(
+            endpoint=play(say("Nearly."), forever=True),
+            autopilot=True,
+            limits=Limits(nudges=nudges),
+        )
         result = await agent.ask("go")
         assert (result.status, result.turns) == ("no_completion", nudges + 1)
 
 
 async def test_autopilot_ends_with_task_complete_which_is_stored(play):
     agent = Agent(
-        endpoint=play(say("Half."), lambda c: c.call("TaskComplete", summary="All of it.")), autopilot=True
+        endpoint=play(say("Half."), lambda c: c.call("TaskComplete", summary="All of it.")),
+        autopilot=True,
     )
     result = await agent.ask("go")
     assert (result.status, result.text) == ("task_complete", "All of it.")
@@ -407,7 +445,8 @@ async def test_k18_other_calls_beside_task_complete_are_run(play, order):
 
 async def test_a_completion_of_an_earlier_task_does_not_end_the_next(play, faults):
     agent = Agent(
-        endpoint=play(lambda c: c.call("TaskComplete", summary="One."), say("Two.")), tools=[task_complete]
+        endpoint=play(lambda c: c.call("TaskComplete", summary="One."), say("Two.")),
+        tools=[task_complete],
     )
     await agent.ask("first")
     faults.add(Fault("empty", calls=[1]))
@@ -421,16 +460,24 @@ async def test_a_completion_of_an_earlier_task_does_not_end_the_next(play, fault
 @pytest.mark.parametrize(
     ("fault", "attempts"),
     [
-        (Fault("status", status=529), 3), (Fault("status", status=500), 3), (Fault("status", status=429), 3),
-        (Fault("refuse"), 3), (Fault("reset"), 3), (Fault("cut_dirty"), 3), (Fault("cut_clean"), 3),
+        (Fault("status", status=529), 3),
+        (Fault("status", status=500), 3),
+        (Fault("status", status=429), 3),
+        (Fault("refuse"), 3),
+        (Fault("reset"), 3),
+        (Fault("cut_dirty"), 3),
+        (Fault("cut_clean"), 3),
         (Fault("error_event"), 3),
-        (Fault("status", status=400), 1), (Fault("status", status=401), 1), (Fault("status", status=403), 1),
-        (Fault("status", status=404), 1), (Fault("status", status=413), 1),
+        (Fault("status", status=400), 1),
+        (Fault("status", status=401), 1),
+        (Fault("status", status=403), 1),
+        (Fault("status", status=404), 1),
+        (Fault("status", status=413), 1),
         (Fault("status", status=529, headers={"x-should-retry": "false"}), 1),
         (Fault("status", status=400, headers={"x-should-retry": "true"}), 3),
     ],
     ids=lambda v: f"{v.kind}-{v.status}" if isinstance(v, Fault) else str(v),
-)  # fmt: skip
+)
 async def test_e05_e20_only_what_can_pass_is_repeated(play, faults, fault, attempts):
     endpoint = play(say("fine"))
     faults.add(fault)
@@ -542,7 +589,9 @@ async def test_leaving_the_stream_early_is_a_cancellation_and_is_written_down(pl
     from agentlab.transcript import load
 
     count, _ = counter()
-    agent = Agent(tools=[count], endpoint=play(call("Count"), say("x")), transcript=tmp_path / "t.jsonl")
+    agent = Agent(
+        tools=[count], endpoint=play(call("Count"), say("x")), transcript=tmp_path / "t.jsonl"
+    )
     async with aclosing(agent.run("go")) as events:
         async for event in events:
             if event.type == "assistant.turn_end":
@@ -596,7 +645,9 @@ async def test_a_run_is_resumed_from_its_transcript(play, tmp_path):
     count, ran = counter()
     endpoint = play(call("Count", n=1), say("First."), say("Second."))
     path = tmp_path / "t.jsonl"
-    first = await Agent(tools=[count], system="Be brief.", endpoint=endpoint, transcript=path).ask("one")
+    first = await Agent(tools=[count], system="Be brief.", endpoint=endpoint, transcript=path).ask(
+        "one"
+    )
     agent = Agent.resume(path, tools=[count], endpoint=endpoint)
     second = await agent.ask("two")
     assert (first.text, second.text, ran) == ("First.", "Second.", [1])

@@ -77,6 +77,35 @@ def test_wrong_input_is_answered_with_what_was_expected(input):
     assert "expression" in outcome.block["content"] and "Invalid input" in outcome.block["content"]
 
 
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [("200000", 200_000), (3, 3), (3.0, 3), ("12abc", None), ("1e999", None), (True, None)],
+)
+def test_c27_a_number_written_as_text_is_taken_and_nothing_like_it(value, got):
+    @tool
+    async def read(max_bytes: int) -> str:
+        """Read."""
+        return repr(max_bytes)
+
+    outcome = run([read], "read", max_bytes=value)
+    assert outcome.is_error == (got is None)
+    assert got is None or outcome.block["content"] == repr(got)
+
+
+def test_c29_c31_text_is_no_object_and_an_object_is_no_text():
+    ran = []
+
+    @tool
+    async def save(config: dict, content: str = "") -> str:
+        """Save."""
+        ran.append(config)
+        return "saved"
+
+    assert run([save], "save", config='{"a": 1, "b":').is_error
+    assert run([save], "save", config={}, content={"a": 1}).is_error
+    assert ran == []
+
+
 def test_c23_an_unknown_tool_is_answered_with_near_names():
     @tool
     def get_sites() -> str:
@@ -146,10 +175,18 @@ def test_bound_never_loses_count(text_, limit):
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
-        ("2+2", "4"), ("9 * 60 + 17", "557"), ("15 * 23 / 4", "86.25"), ("-(3 - 5)", "2"),
-        ("10 / 5", "2"), ("2 ** 10", "1024"), ("17 % 5", "2"), ("17 // 5", "3"), (" 1 ", "1"), ("1e3", "1000"),
+        ("2+2", "4"),
+        ("9 * 60 + 17", "557"),
+        ("15 * 23 / 4", "86.25"),
+        ("-(3 - 5)", "2"),
+        ("10 / 5", "2"),
+        ("2 ** 10", "1024"),
+        ("17 % 5", "2"),
+        ("17 // 5", "3"),
+        (" 1 ", "1"),
+        ("1e3", "1000"),
     ],
-)  # fmt: skip
+)
 def test_the_calculator_calculates(expression, value):
     assert calculate(expression) == value
 
@@ -157,11 +194,30 @@ def test_the_calculator_calculates(expression, value):
 @pytest.mark.parametrize(
     "expression",
     [
-        "9**9**9", "9**9**9**9", "2**99999", "(-8)**0.5", "1/0", "1e308*10**10", "__import__('os')", "a", "'x'*9",
-        "[1]", "(1).real", "lambda: 1", "1 if 1 else 2", "True", "", "1 +", "9" * 5000, "(" * 300 + ")" * 300,
-        "1;2", "f'{1}'", "1j", "~1",
+        "9**9**9",
+        "9**9**9**9",
+        "2**99999",
+        "(-8)**0.5",
+        "1/0",
+        "1e308*10**10",
+        "__import__('os')",
+        "a",
+        "'x'*9",
+        "[1]",
+        "(1).real",
+        "lambda: 1",
+        "1 if 1 else 2",
+        "True",
+        "",
+        "1 +",
+        "9" * 5000,
+        "(" * 300 + ")" * 300,
+        "1;2",
+        "f'{1}'",
+        "1j",
+        "~1",
     ],
-)  # fmt: skip
+)
 def test_the_calculator_refuses_what_is_no_small_sum(expression):
     with pytest.raises(ToolError):
         calculate(expression)

@@ -84,7 +84,7 @@ def test_a_killed_process_leaves_every_finished_line(tmp_path):
         for _ in range(50):
             transcript.write(Event("session.start", 0.0, 0, "main", data))
         sys.stdout.write("ready"); sys.stdout.flush()
-        getattr(os, "abort" if os.name == "nt" else "kill")(*([] if os.name == "nt" else [os.getpid(), signal.SIGKILL]))
+        os.abort() if os.name == "nt" else os.kill(os.getpid(), signal.SIGKILL)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), str(path)], capture_output=True
