@@ -186,7 +186,8 @@ class Agent:
             self._running = False
             self._told = len(self.history)
             if not ended:  # cancelled: nobody listens any more, but the transcript says so
-                self._store(loop.ending(setup, replace(state, status="cancelled")))
+                for event in loop.ending(setup, replace(state, status="cancelled"), state.turn):
+                    self._store(event)
 
     async def ask(self, task: str) -> Result:
         """Work on ``task`` to the end and return the `Result`."""

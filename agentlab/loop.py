@@ -16,7 +16,8 @@ their own. Built in chapter 02.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -133,8 +134,9 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         yield setup.event("assistant.turn_start", turn, messages=len(history), input_tokens=tokens)
         reply = Reply()
         try:
-            async for kind, data in stream_reply(setup, setup.request(state), reply):
-                yield setup.event(kind, turn, **data)
+            async with aclosing(stream_reply(setup, setup.request(state), reply)) as pieces:
+                async for kind, data in pieces:
+                    yield setup.event(kind, turn, **data)
         except Exception as error:
             state = replace(state, status="error", detail=short(error), hint=hint(error))
             break
@@ -159,11 +161,7 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
             state = remember(state, call, outcome)
             yield setup.event("tool.execution_complete", turn, **about, **outcome.to_dict())
 
-        cost = price(reply.usage, setup.model)
-        yield setup.event(
-            "assistant.turn_end", turn, stop_reason=reply.stop_reason, usage=reply.usage.to_dict(),
-            cost_usd=cost, total_usage=state.usage.to_dict(), total_usd=state.cost_usd,
-        )  # fmt: skip
+        yield turn_end(setup, state, reply)
 
         # Go on, or not?
         state = decide(setup, state, completion(calls, history[-1]))
@@ -176,12 +174,8 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
 
     if setup.normalise:
         normalise(history)
-    if state.status == "error":
-        yield setup.event(
-            "session.error", turn, status="error", error=state.detail, hint=state.hint
-        )
-    yield ending(setup, state)
-    yield setup.event("session.idle", state.turn, status=state.status)
+    for event in ending(setup, state, turn):
+        yield event
 
 
 def keeps(reply: Reply) -> bool:
@@ -265,12 +259,35 @@ def remember(state: State, call: Block, outcome: Outcome) -> State:
     return replace(state, tool_calls=state.tool_calls + 1, recent=recent, failures=failures)
 
 
-def ending(setup: Setup, state: State) -> Event:
-    """The last stored event of a run: how it ended, and what it took."""
+def turn_end(setup: Setup, state: State, reply: Reply) -> Event:
+    """The event that closes a turn: what it cost, and what the run has cost so far."""
     return setup.event(
-        "session.end", state.turn, status=state.status, text=state.text, turns=state.turn,
-        usage=state.usage.to_dict(), cost_usd=state.cost_usd, detail=state.detail,
-    )  # fmt: skip
+        "assistant.turn_end",
+        state.turn,
+        stop_reason=reply.stop_reason,
+        usage=reply.usage.to_dict(),
+        cost_usd=price(reply.usage, setup.model),
+        total_usage=state.usage.to_dict(),
+        total_usd=state.cost_usd,
+    )
+
+
+def ending(setup: Setup, state: State, turn: int) -> Iterator[Event]:
+    """The last events of a run: the error, if it failed; how it ended and what it took; idle."""
+    if state.status == "error":
+        about = {"status": "error", "error": state.detail, "hint": state.hint}
+        yield setup.event("session.error", turn, **about)
+    yield setup.event(
+        "session.end",
+        state.turn,
+        status=state.status,
+        text=state.text,
+        turns=state.turn,
+        usage=state.usage.to_dict(),
+        cost_usd=state.cost_usd,
+        detail=state.detail,
+    )
+    yield setup.event("session.idle", state.turn, status=state.status)
 
 
 async def _run_one(setup: Setup, state: State, reply: Reply, call: Block) -> Outcome:
