@@ -1,0 +1,99 @@
+"""Playing the faults: how a good reply, or its stream, is spoilt. See `faults` for their names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from agentlab import tokens
+from agentlab.simulator.faults import Fault
+from agentlab.simulator.reply import Block, Reply, cut
+from agentlab.simulator.sse import Event, event
+
+_LAST_FEW = 3  # tokens
+_IN_STREAM = frozenset(("cut_clean", "cut_dirty", "error_event", "stall", "unknown_event"))
+
+
+def spoil_reply(reply: Reply, fault: Fault, body: dict[str, Any]) -> Reply:
+    """The reply with the fault in it; the same reply if the fault is one of the stream."""
+    content = reply.content
+    calls = [block for block in content if block["type"] == "tool_use"]
+    match fault.kind:
+        case "truncate":
+            whole = tokens.count_content(content)
+            limit = max(1, whole - _LAST_FEW) if fault.tokens is None else fault.tokens
+            kept, partial = cut(content, limit)
+            usage = {**reply.usage, "output_tokens": min(limit, whole)}
+            return replace(
+                reply, content=kept, partial_json=partial, stop_reason="max_tokens", usage=usage
+            )
+        case "empty":
+            return replace(reply, content=[], stop_reason="end_turn", partial_json=None)
+        case "blank_ids":
+            return replace(reply, content=_with_id(content, ""))
+        case "duplicate_ids" if calls:
+            taken = _earlier_id(body) or calls[0]["id"]
+            return replace(reply, content=_with_id(content, taken))
+        case "unknown_block":
+            return replace(reply, content=[{"type": "future_block", "data": "?"}, *content])
+        case "unknown_stop":
+            return replace(reply, stop_reason="future_stop")
+        case "bad_json" if calls:
+            return _broken_json(reply)
+    return reply
+
+
+def spoil_stream(events: Iterable[Event], fault: Fault, request_id: str) -> Iterator[Event]:
+    """The stream with the fault in it, after ``fault.after`` events."""
+    if fault.kind not in _IN_STREAM:
+        yield from events
+        return
+    for number, item in enumerate(events):
+        if number == fault.after:
+            yield from _inserted(fault, request_id)
+            if fault.kind not in ("stall", "unknown_event"):
+                return
+        yield item
+
+
+def _inserted(fault: Fault, request_id: str) -> Iterator[Event]:
+    match fault.kind:
+        case "cut_dirty":
+            yield Event("cut", b"")
+        case "stall":
+            yield Event("stall", b"", fault.seconds)
+        case "unknown_event":
+            yield event("future_event", note="an event type that nobody knows yet")
+        case "error_event":
+            yield event("error", **_without_type(fault.envelope(request_id)))
+
+
+def _without_type(envelope: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in envelope.items() if key != "type"}
+
+
+def _with_id(content: list[Block], call_id: str) -> list[Block]:
+    return [{**b, "id": call_id} if b["type"] == "tool_use" else b for b in content]
+
+
+def _earlier_id(body: dict[str, Any]) -> str | None:
+    """The id of the latest tool call in the history."""
+    for message in reversed(body.get("messages") or []):
+        content = message.get("content") if isinstance(message, dict) else None
+        for block in reversed(content if isinstance(content, list) else []):
+            if isinstance(block, dict) and block.get("type") == "tool_use":
+                return str(block.get("id"))
+    return None
+
+
+def _broken_json(reply: Reply) -> Reply:
+    """The last call's input, without its closing brace and with a bare word in it."""
+    last = max(i for i, block in enumerate(reply.content) if block["type"] == "tool_use")
+    written = json.dumps(reply.content[last]["input"], ensure_ascii=False)
+    return replace(
+        reply,
+        content=[*reply.content[: last + 1]],
+        partial_json=written.rstrip("}") + ("," if len(written) > 2 else "") + ' "broken": nope',
+    )
