@@ -55,6 +55,9 @@ class Core:
             await self._break_at_once(exchange, fault)
             return
         made = self._validated(exchange)
+        if fault is not None and fault.kind == "error_event" and not exchange.body.get("stream"):
+            await self._break_at_once(exchange, replace(fault, kind="status"))  # there is no stream
+            return
         reply = self._reply(exchange, made)
         if fault is not None:
             reply = broken.spoil_reply(reply, fault, exchange.body)
@@ -128,10 +131,6 @@ class Core:
             content_type = "application/json"
             events = _halves(reply.message())
             fault = replace(fault, after=min(fault.after, 1))
-        elif fault is not None and fault.kind == "error_event":
-            envelope = fault.envelope(exchange.request_id)  # no stream: the error is the answer
-            await wire.send_json(exchange.send, fault.status, envelope, headers)
-            return
         else:
             await wire.send_json(exchange.send, 200, reply.message(), headers)
             return

@@ -206,6 +206,8 @@ def test_an_error_event_in_mid_stream(simulator, client):
     assert (caught.value.status_code, caught.value.type) == (200, "overloaded_error")
     with pytest.raises(anthropic.OverloadedError):
         whole(client)
+    entries = list(simulator.log)[-2:]
+    assert [(e.status, e.fault) for e in entries] == [(200, "error_event"), (529, "error_event")]
 
 
 def test_a_stall_outlasts_an_impatient_client(simulator, client):
