@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agentlab.tools import Tool as Tool
     from agentlab.tools import tool as tool
     from agentlab.transcript import Transcript as Transcript
-    from agentlab.views.watch import watch as watch
+    from agentlab.views.watching import watch as watch
 
 _HOME = {
     "Agent": "agent",
@@ -33,7 +33,7 @@ _HOME = {
     "Transcript": "transcript",
     "connect": "providers",
     "tool": "tools",
-    "watch": "views.watch",
+    "watch": "views.watching",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -1,0 +1,269 @@
+"""From events to tokens and dollars: what the meter shows, before anything is drawn.
+
+`Ledger` takes events one by one and keeps an entry for each call of the model: the main one of a
+turn, and side calls. What a reply used stands in its last event; until that comes, the entry holds
+an estimate, made from the request's size and the characters streamed so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentlab.costs import Usage, price
+from agentlab.events import Event
+from agentlab.tokens import CHARS_PER_TOKEN
+from agentlab.views.blocks import mapping, number, text_of
+from agentlab.views.wording import one_line
+
+# The buckets in which tokens are counted; they do not overlap. In the order of the bars.
+BUCKETS = {
+    "cache_read": "cache read",
+    "input": "input",
+    "cache_write": "cache write",
+    "thinking": "thinking",
+    "output": "output",
+}
+INPUT = ("cache_read", "input", "cache_write")
+OUTPUT = ("thinking", "output")
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One call of the model and what it used, or the task that starts a follow-up run."""
+
+    kind: str  # turn | side | task
+    name: str
+    agent: str = ""  # empty: the main one
+    usage: dict[str, float] = field(default_factory=lambda: dict.fromkeys(BUCKETS, 0.0))
+    cost: float | None = None  # dollars
+    state: str = "running"  # running | counted | priced | lost
+    so_far: float | None = None  # dollars of the run up to here
+    events: tuple[int, ...] = ()
+
+    @property
+    def tokens_in(self) -> float:
+        return sum(self.usage[name] for name in INPUT)
+
+    @property
+    def tokens_out(self) -> float:
+        return sum(self.usage[name] for name in OUTPUT)
+
+
+class Ledger:
+    """The entries of a stream of events, growing as events are added."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.entries: list[Entry] = []
+        self.events: list[Event] = []  # those that an entry stands for
+        self.usage = dict.fromkeys(BUCKETS, 0.0)  # of all that is counted
+        self.limit_usd: float | None = None  # of the last run
+        self.status = self.detail = self.model = ""
+        self.simulated = False
+        self.runs = 0
+        self.widest = 1.0  # tokens of the largest call
+        self._changed: set[int] = set()
+        self._open: dict[str, int] = {}
+        self.main: str | None = None
+        self._first = 0  # entry of the last run
+        for event in events:
+            self.add(event)
+
+    def add(self, event: Event) -> None:
+        """Take one event. Types that say nothing about costs are passed over."""
+        take = _TAKERS.get(event.type)
+        if take is not None:
+            take(self, event)
+
+    def drawn(self) -> list[int]:
+        """The entries that changed since the last call, in order."""
+        changed, self._changed = sorted(self._changed), set()
+        return changed
+
+    def total(self, *names: str) -> float:
+        """Tokens in these buckets, with the estimate of the calls that are being made."""
+        running = [
+            self.entries[i].usage for i in self._open.values() if self.entries[i].state == "running"
+        ]
+        return sum(usage[name] for usage in (self.usage, *running) for name in names)
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars for all that is counted; None if the price of a call is not known."""
+        return _sum(self.entries)
+
+    @property
+    def run_cost(self) -> float | None:
+        """Dollars of the last run."""
+        return _sum(self.entries[self._first :])
+
+    @property
+    def turns(self) -> int:
+        """Calls of the main model, the one that is being made included."""
+        return sum(entry.kind == "turn" for entry in self.entries)
+
+    @property
+    def estimated(self) -> bool:
+        """True while the totals hold an estimate."""
+        return any(self.entries[i].state == "running" for i in self._open.values())
+
+    # what each type of event does
+
+    def _start(self, event: Event) -> None:
+        if self._nested(event):
+            return
+        self._close_all()
+        self.main, self.status, self.detail = event.agent, "", ""
+        self._first = len(self.entries)
+        self.model = one_line(event.data.get("model") or "", 60)
+        self.simulated = bool(event.data.get("simulated"))
+        limit = number(mapping(event.data.get("limits")).get("usd"))
+        self.limit_usd = limit if limit > 0 else None
+        self.runs += 1
+
+    def _user(self, event: Event) -> None:
+        if self.runs > 1 and event.data.get("origin", "user") == "user" and not self._nested(event):
+            text = one_line(text_of(event.data.get("message")), 200)
+            self._new(Entry("task", text, state="priced"), event)
+
+    def _turn_start(self, event: Event) -> None:
+        self._close(event.agent)
+        entry = Entry("turn", str(event.turn), self._who(event))
+        entry.usage["input"] = number(event.data.get("input_tokens"))
+        self._open[event.agent] = self._new(entry, event)
+        self._widen(entry)
+
+    def _delta(self, event: Event) -> None:
+        entry = self._entry(event)
+        if entry is not None:
+            bucket = "thinking" if event.type == "assistant.thinking_delta" else "output"
+            piece = event.data.get("text") or event.data.get("json") or ""
+            entry.usage[bucket] += len(str(piece)) / CHARS_PER_TOKEN
+            self._widen(entry)
+
+    def _retry(self, event: Event) -> None:
+        entry = self._entry(event)
+        if entry is not None:
+            entry.usage.update(thinking=0.0, output=0.0)
+
+    def _message(self, event: Event) -> None:
+        index = self._index(event)
+        self._count(index, event)
+        if self.entries[index].state == "counted":  # its turn's end will say the same
+            counts = {k: int(number(v)) for k, v in mapping(event.data.get("usage")).items()}
+            cost = price(Usage.from_dict(counts), str(event.data.get("model")))
+            self._settle(index, cost, event)
+
+    def _turn_end(self, event: Event) -> None:
+        index = self._index(event)
+        self._count(index, event)
+        self._settle(index, event.data.get("cost_usd"), event)
+        self._open.pop(event.agent)
+
+    def _side_call(self, event: Event) -> None:
+        name = one_line(event.data.get("purpose") or "side call", 24)
+        index = self._new(Entry("side", name), event)
+        self._count(index, event)
+        self._settle(index, event.data.get("cost_usd"), event)
+
+    def _end(self, event: Event) -> None:
+        if self._nested(event):
+            self._close(event.agent)
+            return
+        self._close_all()
+        self.status = str(event.data.get("status") or "ended")
+        self.detail = str(event.data.get("detail") or "")
+
+    # small steps
+
+    def _nested(self, event: Event) -> bool:
+        return self.runs > 0 and not self.status and event.agent != self.main
+
+    def _who(self, event: Event) -> str:
+        return "" if event.agent in ("main", self.main) else event.agent
+
+    def _new(self, entry: Entry, event: Event) -> int:
+        self.events.append(event)
+        entry.events = (len(self.events) - 1,)
+        self._changed.add(len(self.entries))
+        self.entries.append(entry)
+        return len(self.entries) - 1
+
+    def _entry(self, event: Event) -> Entry | None:
+        """The call that the agent is making, if it is still running."""
+        index = self._open.get(event.agent)
+        if index is None or self.entries[index].state != "running":
+            return None
+        self._changed.add(index)
+        return self.entries[index]
+
+    def _index(self, event: Event) -> int:
+        if event.agent not in self._open:
+            entry = Entry("turn", str(event.turn), self._who(event))
+            self._open[event.agent] = self._new(entry, event)
+        return self._open[event.agent]
+
+    def _count(self, index: int, event: Event) -> None:
+        entry = self.entries[index]
+        if entry.state == "running" and isinstance(event.data.get("usage"), dict):
+            entry.usage, entry.state = buckets(event.data["usage"]), "counted"
+            for name, count in entry.usage.items():
+                self.usage[name] += count
+            self._widen(entry)
+        self._changed.add(index)
+
+    def _settle(self, index: int, cost: Any, event: Event) -> None:
+        entry = self.entries[index]
+        entry.cost = None if cost is None else number(cost)
+        entry.state = "priced"
+        entry.so_far = self.cost
+        self.events.append(event)
+        entry.events = (len(self.events) - 1,)
+
+    def _widen(self, entry: Entry) -> None:
+        self.widest = max(self.widest, entry.tokens_in + entry.tokens_out)
+
+    def _close(self, agent: str) -> None:
+        index = self._open.pop(agent, None)
+        if index is not None:
+            entry = self.entries[index]
+            entry.state = "lost" if entry.state == "running" else entry.state
+            self._changed.add(index)
+
+    def _close_all(self) -> None:
+        for agent in list(self._open):
+            self._close(agent)
+
+
+def _sum(entries: list[Entry]) -> float | None:
+    costs = [entry.cost for entry in entries if entry.state == "priced" and entry.kind != "task"]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+
+def buckets(usage: Any) -> dict[str, float]:
+    """The tokens of a ``usage`` by bucket. There, output includes thinking; here it does not."""
+    counts = mapping(usage)
+    output, thinking = number(counts.get("output_tokens")), number(counts.get("thinking_tokens"))
+    return {
+        "cache_read": number(counts.get("cache_read_input_tokens")),
+        "input": number(counts.get("input_tokens")),
+        "cache_write": number(counts.get("cache_creation_input_tokens")),
+        "thinking": min(thinking, output),
+        "output": output - min(thinking, output),
+    }
+
+
+_TAKERS = {
+    "session.start": Ledger._start,
+    "user.message": Ledger._user,
+    "assistant.turn_start": Ledger._turn_start,
+    "assistant.thinking_delta": Ledger._delta,
+    "assistant.text_delta": Ledger._delta,
+    "assistant.tool_delta": Ledger._delta,
+    "model.retry": Ledger._retry,
+    "assistant.message": Ledger._message,
+    "assistant.turn_end": Ledger._turn_end,
+    "model.side_call": Ledger._side_call,
+    "session.end": Ledger._end,
+}

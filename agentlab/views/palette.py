@@ -1,0 +1,51 @@
+"""The one place for colours: the same kind of thing has the same colour in every view.
+
+Kinds use the palette of Okabe and Ito (2008), which people with the common forms of colour
+blindness can tell apart. Usage buckets are tints of one hue that is not among them, and the darker
+a bucket, the dearer its tokens: a cached prompt looks pale. Colour never stands alone; every bar
+also has a word.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Paint(NamedTuple):
+    """A fill, and the ink that can be read on it (at least 4.5 to 1)."""
+
+    fill: str
+    ink: str
+
+
+KINDS = {
+    "system": Paint("#757575", "#ffffff"),
+    "tools": Paint("#f0e442", "#000000"),
+    "user": Paint("#56b4e9", "#000000"),
+    "text": Paint("#0072b2", "#ffffff"),
+    "thinking": Paint("#cc79a7", "#000000"),
+    "tool_call": Paint("#e69f00", "#000000"),
+    "tool_result": Paint("#009e73", "#000000"),
+    "summary": Paint("#000000", "#ffffff"),
+    # Not content, so no hue of its own: nothing was made in that time.
+    "wait": Paint("#8c8c8c", "#000000"),
+    "retry": Paint("#d55e00", "#000000"),
+}
+FAILED = "#d55e00"
+
+BUCKETS = {
+    "cache_read": Paint("#d4d1ee", "#000000"),
+    "input": Paint("#aaa3de", "#000000"),
+    "cache_write": Paint("#8177cc", "#000000"),
+    "thinking": Paint("#5d50b4", "#ffffff"),
+    "output": Paint("#443893", "#ffffff"),
+}
+
+
+def variables() -> str:
+    """The palette as CSS custom properties (``--agentlab-thinking: #cc79a7; …``)."""
+    kinds = [f"--agentlab-{name.replace('_', '-')}:{paint.fill};" for name, paint in KINDS.items()]
+    buckets = [
+        f"--agentlab-use-{name.replace('_', '-')}:{paint.fill};" for name, paint in BUCKETS.items()
+    ]
+    return "".join([*kinds, *buckets, f"--agentlab-failed:{FAILED};"])
