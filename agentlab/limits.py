@@ -72,7 +72,7 @@ def over_limit(setup: Setup, state: State, next_tokens: int) -> tuple[str, str]:
     limits = setup.limits
     seconds = setup.clock.now() - state.started_at
     if state.turn >= limits.turns:
-        return "turn_limit", f"{state.turn} turns used"
+        return "turn_limit", f"{state.turn} turn{'s' * (state.turn != 1)} used"
     if limits.tokens is not None and state.usage.total_tokens >= limits.tokens:
         return "token_limit", f"{state.usage.total_tokens} of {limits.tokens} tokens used"
     if limits.tool_calls is not None and state.tool_calls >= limits.tool_calls:
