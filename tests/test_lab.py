@@ -8,8 +8,10 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
+from urllib.error import URLError
 
 import nbformat
 import pytest
@@ -203,8 +205,16 @@ def test_jupyterlab_opens_chapter_00_and_ends_on_ctrl_c_without_asking(tmp_path:
             base, page, token = found.groups()
 
             def get(path: str) -> str:
-                with urllib.request.urlopen(f"{base}{path}?token={token}", timeout=30) as answer:
-                    return str(answer.read().decode())
+                deadline = time.monotonic() + 30  # it prints its address before it listens
+                while True:
+                    try:
+                        with urllib.request.urlopen(
+                            f"{base}{path}?token={token}", timeout=30
+                        ) as answer:
+                            return str(answer.read().decode())
+                    except URLError:
+                        assert time.monotonic() < deadline
+                        time.sleep(0.1)
 
             assert "jupyter-config-data" in get(page)
             spec = json.loads(get("/api/kernelspecs"))["kernelspecs"]["python3"]["spec"]

@@ -8,6 +8,7 @@ come along; among the course's reference pieces. A name found nowhere is an erro
 from __future__ import annotations
 
 import ast
+import pprint
 from dataclasses import dataclass, field
 
 from agentlab.course import names, reference
@@ -78,7 +79,7 @@ def in_order(sources: dict[str, str]) -> str:
 
 def constant(name: str, value: object) -> str:
     """The assignment that gives ``name`` this plain value, "" if it is not one."""
-    text = repr(value)
+    text = pprint.pformat(value, width=88, sort_dicts=False)
     try:
         plain = ast.literal_eval(text) == value
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

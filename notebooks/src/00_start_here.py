@@ -138,7 +138,6 @@ await asyncio.gather(fetch("tea", 0.2), fetch("toast", 0.1))
 # A function with `yield` is a generator: it hands over values one by one, and continues where it was.
 # With `async def` it can also wait in between. `async for` takes the values as they come.
 
-
 # %% tags=["core"]
 async def breakfast():
     for name, seconds in (("toast", 0.05), ("tea", 0.1), ("egg", 0.15)):
@@ -150,7 +149,7 @@ async for what in breakfast():
 
 # %% [markdown] tags=["core"]
 # That is the whole trick of this course. The loop of an agent is an async generator that yields events;
-# you saw it two cells ago without knowing.
+# you have seen one already, without knowing.
 #
 # One thing to take care of: if you leave early, close the generator, so that it can tidy up. `aclosing`
 # does it at the end of the block.
@@ -167,12 +166,10 @@ async with aclosing(breakfast()) as served:
 # **Check yourself, 00.1.** Write an async generator `only(events, kind)`: it takes an async stream of events and
 # yields those whose `.type` is `kind`. Then run the cell below it.
 
-
 # %% tags=["core", "exercise-00-1"]
 async def only(events, kind):
     """Yield those of the async stream `events` whose .type is `kind`."""
     ...
-
 
 # %% tags=["core"]
 from agentlab.course import check, hint, solution

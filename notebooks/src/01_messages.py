@@ -133,7 +133,6 @@ for block in reply.content:
 #
 # Three small functions write the dicts for us. They are worth keeping.
 
-
 # %% tags=["core"]
 def user(*blocks):
     return {
@@ -160,7 +159,6 @@ def tool_result(call_id, content, is_error=False):
         "content": content,
         "is_error": is_error,
     }
-
 
 # %% tags=["core"]
 FILES = {"a.txt": "one two three", "b.txt": "four five", "c.txt": "six"}
@@ -196,7 +194,6 @@ for event in ask([user("Hello! Who are you?")], stream=True):
 # %% [markdown] tags=["core"]
 # The message is never sent as a whole. Putting it together is the client's work, and it is not hard: a
 # block starts, grows, stops; at the end comes the reason.
-
 
 # %% tags=["core"]
 def collect(events):
@@ -375,7 +372,6 @@ print(ask([packaged.valid_unicode(user("Hello, " + half))]).stop_reason)
 # Fill in the body and run the cell. `hint("01.1")` helps a little, and a little more each time;
 # `solution("01.1")` shows one way. `content` and `messages` are lists of plain dicts, as above.
 
-
 # %% tags=["core", "exercise-01-1"]
 def answers(content, run):
     """The user message that answers every tool call in `content`, a list of blocks.
@@ -390,7 +386,6 @@ from agentlab.course import check, hint, solution
 
 check("01.1", answers)
 
-
 # %% tags=["more", "exercise-01-2"]
 def whole(events):
     """Whether these streaming events are a complete message.
@@ -402,7 +397,6 @@ def whole(events):
 
 
 check("01.2", whole)
-
 
 # %% tags=["more", "exercise-01-3"]
 def cut(messages, keep):

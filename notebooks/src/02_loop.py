@@ -79,7 +79,6 @@ calculator("9 * 60 + 17")
 # %% [markdown] tags=["core"]
 # For the model, a tool is a name, a description and a JSON Schema of its input.
 
-
 # %% tags=["core"]
 def describe(name, description, *arguments):
     properties = {argument: {"type": "string"} for argument in arguments}
@@ -124,7 +123,6 @@ guess
 # wants them. A tool that fails is not the end of the run: its error is a result too, and the model
 # can read it and try something else.
 
-
 # %% tags=["core"]
 def run_calls(calls):
     results = []
@@ -155,7 +153,6 @@ print(messages[-1]["content"][0]["content"])
 #     run -- "results" --> model
 #     model -- "no tool calls" --> answer([answer])
 # ```
-
 
 # %% tags=["core"]
 def run_agent(task, max_turns=10):
@@ -214,7 +211,6 @@ def run_bash(command: str) -> str:
     output = (done.stdout + done.stderr).strip()
     return f"exit code: {done.returncode}\n{output or '(no output)'}"
 
-
 # %% tags=["more"]
 FUNCTIONS |= {"write_file": write_file, "run_bash": run_bash}
 TOOLS += [
@@ -265,7 +261,6 @@ def status_of(stop_reason, has_calls):
         case other:
             return f"error: unexpected stop reason {other!r}"
 
-
 # %% tags=["core"]
 async def loop(client, model, tools, state, max_turns=25):
     while not state.status:
@@ -289,7 +284,6 @@ async def loop(client, model, tools, state, max_turns=25):
         state = State(tuple(messages), turn, tokens, status)
         yield "turn_end", reply.stop_reason
     yield "idle", state
-
 
 # %% tags=["core"]
 # Anyone can listen now. This listener prints; another could draw, or count.
@@ -437,7 +431,6 @@ print(await agent.ask("Go on, please."))
 # Fill in the body and run the cell. `hint("02.1")` says a little, and a little more each time;
 # `solution("02.1")` shows one way.
 
-
 # %% tags=["core", "exercise-02-1"]
 def next_step(stop_reason, has_calls):
     """What to do after a reply: "run" its calls, "done" (the model has finished),
@@ -452,7 +445,6 @@ from agentlab.course import check, hint, solution
 
 check("02.1", next_step)
 
-
 # %% tags=["more", "exercise-02-2"]
 def in_circles(calls, times=3):
     """Whether the last calls are one call, or a pair of them, `times` times in a row.
@@ -464,7 +456,6 @@ def in_circles(calls, times=3):
 
 
 check("02.2", in_circles)
-
 
 # %% tags=["more", "exercise-02-3"]
 def requests(events):
@@ -488,7 +479,8 @@ check("02.3", requests)
 # %% tags=["core"]
 from agentlab.course import keep
 
-keep(State, status_of, run_calls, loop, current_time, calculator, chapter=2)
+mine = [State, status_of, run_calls, loop, current_time, calculator]
+keep(*mine, TOOLS=TOOLS[:2], chapter=2)
 
 # %% [markdown] tags=["core"]
 # ## In the wild

@@ -21,9 +21,15 @@ THINKING = {"type": "adaptive", "display": "summarized"}
 def request_bytes(url: str, messages: list[dict[str, Any]], speed: float = 0) -> bytes:
     """A streaming request as it goes over the wire."""
     body = json.dumps(
-        {"model": "claude-sonnet-5-5", "max_tokens": 8192, "system": SYSTEM, "thinking": THINKING,
-         "messages": messages, "stream": True}
-    ).encode()  # fmt: skip
+        {
+            "model": "claude-sonnet-5-5",
+            "max_tokens": 8192,
+            "system": SYSTEM,
+            "thinking": THINKING,
+            "messages": messages,
+            "stream": True,
+        }
+    ).encode()
     paced = f"agentlab-speed: {speed}\r\n" if speed else ""
     head = (
         f"POST /v1/messages HTTP/1.1\r\nhost: {url.removeprefix('http://')}\r\n{paced}"
@@ -77,13 +83,23 @@ def long_history(url: str, turns: int) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"bench {turns + 50}"}]
     for _ in range(turns):
         reply = client.messages.create(
-            model="claude-sonnet-5-5", max_tokens=8192, messages=messages, tools=[echo]  # type: ignore[arg-type,list-item]
-        )  # fmt: skip
-        content = [{k: v for k, v in block.to_dict().items() if v is not None} for block in reply.content]
-        results = [
-            {"type": "tool_result", "tool_use_id": b["id"], "content": "x"} for b in content if b["type"] == "tool_use"
+            model="claude-sonnet-5-5",
+            max_tokens=8192,
+            messages=messages,
+            tools=[echo],  # type: ignore[arg-type,list-item]
+        )
+        content = [
+            {k: v for k, v in block.to_dict().items() if v is not None} for block in reply.content
         ]
-        messages += [{"role": "assistant", "content": content}, {"role": "user", "content": results}]
+        results = [
+            {"type": "tool_result", "tool_use_id": b["id"], "content": "x"}
+            for b in content
+            if b["type"] == "tool_use"
+        ]
+        messages += [
+            {"role": "assistant", "content": content},
+            {"role": "user", "content": results},
+        ]
     return messages
 
 
@@ -115,12 +131,27 @@ def simulator_benchmark(report: Callable[..., None], server: Callable[..., Any])
             return sum(await asyncio.gather(*(send(url, paced) for _ in range(count))))
 
         good = asyncio.run(learners(200))
-        report("learners streaming at once (60 tokens a second), of 200", f"{good}", "200, none failing", good == 200)
+        report(
+            "learners streaming at once (60 tokens a second), of 200",
+            f"{good}",
+            "200, none failing",
+            good == 200,
+        )
 
-        unique = [request_bytes(url, [{"role": "user", "content": f"What is {n} + 1?"}]) for n in range(2000)]
+        unique = [
+            request_bytes(url, [{"role": "user", "content": f"What is {n} + 1?"}])
+            for n in range(2000)
+        ]
         rate(unique)
         before = process.memory_info().rss
         for part in range(10):
-            rate([request_bytes(url, [{"role": "user", "content": f"What is {part} + {n}?"}]) for n in range(2000)])
+            rate(
+                [
+                    request_bytes(url, [{"role": "user", "content": f"What is {part} + {n}?"}])
+                    for n in range(2000)
+                ]
+            )
         grown = (process.memory_info().rss - before) / 1e6
-        report("memory grown over 20,000 requests", f"{grown:.1f} MB", "flat (under 10 MB)", grown < 10)
+        report(
+            "memory grown over 20,000 requests", f"{grown:.1f} MB", "flat (under 10 MB)", grown < 10
+        )

@@ -26,7 +26,11 @@ SYSTEM = "You are the subject of a benchmark."
 ECHO = {
     "name": "echo",
     "description": "Return the text.",
-    "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    "input_schema": {
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+    },
 }
 rows: list[tuple[str, str, str, str]] = []
 
@@ -42,8 +46,11 @@ def server(*flags: str) -> Iterator[str]:
     """The simulator in another process; yields its URL."""
     process = subprocess.Popen(
         [sys.executable, str(HERE / "server.py"), *flags],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
     assert process.stdout
     try:
         yield process.stdout.readline().strip()
@@ -65,7 +72,11 @@ async def by_hand(client: object, turns: int) -> None:
     messages: list[object] = [{"role": "user", "content": f"bench {turns}"}]
     while True:
         async with client.messages.stream(  # type: ignore[attr-defined]
-            model="claude-sonnet-5-5", max_tokens=8192, system=SYSTEM, tools=[ECHO], messages=messages
+            model="claude-sonnet-5-5",
+            max_tokens=8192,
+            system=SYSTEM,
+            tools=[ECHO],
+            messages=messages,
         ) as stream:
             async for _ in stream:
                 pass
@@ -92,7 +103,11 @@ async def by_agent(endpoint: object, turns: int, folder: str) -> None:
 
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".jsonl") as file:
         agent = Agent(
-            tools=[echo], system=SYSTEM, endpoint=endpoint, limits=Limits(turns=turns + 1), transcript=file.name
+            tools=[echo],
+            system=SYSTEM,
+            endpoint=endpoint,
+            limits=Limits(turns=turns + 1),
+            transcript=file.name,
         )
         end = None
         async for event in agent.run(f"bench {turns}"):
@@ -131,7 +146,12 @@ async def loop_benchmark(rounds: int = 7) -> None:
             added[turns] = await _added(endpoint, url, turns, folder)
         growth = added[200] / added[10]
         shown = f"{added[10]:.0f}, {added[50]:.0f}, {added[200]:.0f} us"
-        report("what we add over a raw loop at 10, 50, 200 turns", shown, "flat (at most 1.5 times)", growth <= 1.5)
+        report(
+            "what we add over a raw loop at 10, 50, 200 turns",
+            shown,
+            "flat (at most 1.5 times)",
+            growth <= 1.5,
+        )
 
 
 async def raw_loop(client: object, turns: int) -> None:
@@ -141,9 +161,14 @@ async def raw_loop(client: object, turns: int) -> None:
     messages: list[dict[str, object]] = [{"role": "user", "content": f"bench {turns}"}]
     while True:
         stream = await client.messages.create(  # type: ignore[attr-defined]
-            model="claude-sonnet-5-5", max_tokens=8192, system=SYSTEM, tools=[ECHO], messages=messages,
-            thinking={"type": "adaptive", "display": "summarized"}, stream=True,
-        )  # fmt: skip
+            model="claude-sonnet-5-5",
+            max_tokens=8192,
+            system=SYSTEM,
+            tools=[ECHO],
+            messages=messages,
+            thinking={"type": "adaptive", "display": "summarized"},
+            stream=True,
+        )
         blocks: list[dict[str, object]] = []
         written, reason = "", None
         async for event in stream:
@@ -163,7 +188,10 @@ async def raw_loop(client: object, turns: int) -> None:
             return
         call = blocks[-1]
         messages.append(
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": "x"}]}
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": "x"}],
+            }
         )
 
 
@@ -188,8 +216,11 @@ async def _added(endpoint: object, url: str, turns: int, folder: str) -> float:
 
 def import_benchmark(rounds: int = 7) -> None:
     compileall.compile_dir(ROOT / "agentlab", quiet=2)
-    check = "import sys, agentlab; print(*(m for m in ('anthropic','pydantic','ipywidgets','starlette') if m in sys.modules))"
-    extra = subprocess.run([sys.executable, "-c", check], env=environment(), capture_output=True, text=True).stdout.strip()
+    heavy = ("anthropic", "pydantic", "ipywidgets", "starlette")
+    check = f"import sys, agentlab; print(*(m for m in {heavy} if m in sys.modules))"
+    extra = subprocess.run(
+        [sys.executable, "-c", check], env=environment(), capture_output=True, text=True
+    ).stdout.strip()
     times: dict[str, list[float]] = {"pass": [], "import agentlab": [], "import anthropic": []}
     for _ in range(rounds):
         for statement, taken in times.items():
@@ -209,7 +240,9 @@ PARTS = ("loop", "import", "simulator")
 def main() -> int:
     wanted = sys.argv[1:] or list(PARTS)
     if unknown := [w for w in wanted if w not in PARTS]:
-        print(f"There is no benchmark {unknown[0]!r}. There are: {', '.join(PARTS)}.", file=sys.stderr)
+        print(
+            f"There is no benchmark {unknown[0]!r}. There are: {', '.join(PARTS)}.", file=sys.stderr
+        )
         return 2
     sys.path.insert(0, str(ROOT))
     if "import" in wanted:

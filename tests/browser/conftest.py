@@ -21,10 +21,15 @@ from agentlab.resources import notebooks_path
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-FLAGS = (
-    "--no-sandbox --disable-dev-shm-usage --disable-gpu --no-first-run --disable-sync "
-    "--disable-background-networking --disable-component-update"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 IDLE = """() => {
     const kernel = window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel;
     return kernel && kernel.status === 'idle' && kernel.connectionStatus === 'connected';
@@ -76,14 +81,26 @@ def server(course, tmp_path_factory):
         port = free.getsockname()[1]
     process = subprocess.Popen(
         [
-            sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
-            f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token=",
-            "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly",
-            "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--allow-root",
+            "--ip=127.0.0.1",
+            f"--port={port}",
+            "--ServerApp.port_retries=0",
+            "--IdentityProvider.token=",
+            "--LabApp.expose_app_in_browser=True",
+            "--LabApp.extension_manager=readonly",
+            "--LabApp.news_url=",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             f"--ServerApp.root_dir={course}",
         ],
-        env=env, start_new_session=os.name != "nt", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        env=env,
+        start_new_session=os.name != "nt",
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     url = f"http://127.0.0.1:{port}"
     for _ in range(600):
         with contextlib.suppress(OSError):
@@ -137,7 +154,8 @@ class Lab:
         """The error outputs of the notebook, as the kernel gave them."""
         return self.page.evaluate(
             """() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
-                .flatMap((cell) => cell.outputs ?? []).filter((output) => output.output_type === 'error')
+                .flatMap((cell) => cell.outputs ?? [])
+                .filter((output) => output.output_type === 'error')
                 .map((output) => output.ename + ': ' + output.evalue)"""
         )
 
@@ -163,7 +181,10 @@ class Lab:
     def outputs(self, index=-1):
         """The outputs of one cell, as JSON."""
         return self.page.evaluate(
-            """(index) => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells.at(index).outputs""",
+            """(index) => {
+                const notebook = window.jupyterapp.shell.currentWidget.content;
+                return notebook.model.toJSON().cells.at(index).outputs;
+            }""",
             index,
         )
 

@@ -75,7 +75,7 @@ BREAKING = {
     "no route": (_replace(4, _code("1", "none")), "exactly one of the tags core and more"),
     "two routes": (_replace(4, _code("1", "core", "more")), "exactly one of the tags"),
     "empty cell": (_replace(4, _code(" ")), "02_loop:4: is empty"),
-    "too long": (_append(*[_code("1") for _ in range(20)]), "47 cells, expected 25 to 40"),
+    "too long": (_append(*[_code("1") for _ in range(20)]), "47 cells, expected 25 to 46"),
     "a magic": (_replace(4, _code("%time 1")), "is not plain Python"),
     "a port": (_replace(4, _code("1", text="at 127.0.0.1:40123")), "shows a port: 127.0.0.1:40123"),
     "dead link": (_replace(3, _markdown("## The failure\n[x](03_tools.ipynb)")), "leads nowhere"),
