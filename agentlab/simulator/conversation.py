@@ -119,6 +119,8 @@ class Conversation:
                     return Place(
                         opened, note, rest=self.rounds[index + 1 :], before=self._said(index)
                     )
+                if note in here.texts and here is self.last and not forced and understands(note):
+                    return self.improvised()
             if here.mark and only in (None, here.mark.scenario):
                 return self._resume(index, here.mark, inside=True)
         if forced is None:

@@ -484,3 +484,10 @@ def test_a_scenario_that_ends_on_a_result_still_says_something():
 def test_a_request_without_any_user_text_is_answered():
     assert text(ask([])).strip()
     assert text(ask([{"role": "user", "content": []}])).strip()
+
+
+def test_of_two_texts_in_one_message_the_last_is_answered():
+    """As after an interrupted run: the old question was never answered, and a new one follows."""
+    both = user("Hello! Who are you?", "What is 6 * 7?")
+    played = ask([both], tools={"Calculator": lambda expression: ""})
+    assert played.scenario == "improviser" and played.content[-1]["name"] == "Calculator"
