@@ -33,8 +33,8 @@ def explain(error: anthropic.APIStatusError) -> None:
     """Add the rule that a refused request broke to the error's text, if the server named it."""
     rule = error.response.headers.get("agentlab-rule")
     if rule:
-        name, _, chapter = rule.partition("; chapter=")
-        line = f"rule {name}, explained in chapter {chapter}"
+        name, chapter, says = rule.split("; ", 2)
+        line = f"Rule {name} (chapter {chapter.removeprefix('chapter=')}): {says}."
         error.rule = line  # type: ignore[attr-defined]
         error.message = f"{error.message}\n{line}"
         error.args = (error.message, *error.args[1:])

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentlab.simulator.faults import Fault, FaultError, Faults, load_faults
-    from agentlab.simulator.rules import explain
     from agentlab.simulator.server import Simulator, make_app, shared, start
 
 # Loaded when first used: who only writes a scenario or reads the rules needs no server.
@@ -26,7 +25,6 @@ _HOME = {
     "FaultError": "faults",
     "Faults": "faults",
     "load_faults": "faults",
-    "explain": "rules",
     "Simulator": "server",
     "make_app": "server",
     "shared": "server",
@@ -37,7 +35,6 @@ __all__ = [
     "FaultError",
     "Faults",
     "Simulator",
-    "explain",
     "load_faults",
     "make_app",
     "shared",

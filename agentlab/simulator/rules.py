@@ -1,8 +1,9 @@
 """The rules that a request can break: an id, the chapter that explains it, one plain sentence.
 
-A refused request carries the header ``agentlab-rule: <id>; chapter=<NN>`` beside the error text of
-the real API, so that a learner who meets ``messages.2: tool_use ids were found …`` knows where to
-read on. The texts of the errors themselves stand in the modules that check the rules.
+A refused request carries the header ``agentlab-rule: <id>; chapter=<NN>; <sentence>`` beside the
+error text of the real API, so that a learner who meets ``messages.2: tool_use ids were found …``
+knows what it means and where to read on. The texts of the errors themselves stand in the modules
+that check the rules.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ RULES: dict[str, Rule] = {
     "thinking-first": Rule("01", "with a thinking budget, the last tool turn keeps its thinking"),
     "thinking-last": Rule("01", "an assistant message does not end in thinking"),
     "thinking-off": Rule("01", "no thinking in a prefill while thinking is off"),
-    "thinking-edited": Rule("10", "thinking goes back exactly as it came"),
-    "signature": Rule("10", "the signature is one that the server made"),
-    "prefix-changed": Rule("10", "what stood before a thinking block has not changed"),
+    "thinking-edited": Rule("01", "thinking goes back exactly as it came"),
+    "signature": Rule("01", "the signature is one that the server made"),
+    "prefix-changed": Rule("01", "what stood before a thinking block has not changed"),
     # Tools
     "tool-names": Rule("03", "tool names are unique"),
     "tool-schema": Rule("03", "a tool's schema is valid JSON Schema with an object at the top"),
@@ -98,11 +99,5 @@ class Rejected(Exception):
     @property
     def header(self) -> str:
         """The value of the response header ``agentlab-rule``."""
-        return f"{self.rule}; chapter={RULES[self.rule].chapter}"
-
-
-def explain(header: str) -> str:
-    """What the header ``agentlab-rule`` means, in one line; the empty text for an unknown one."""
-    rule_id = header.partition(";")[0].strip()
-    rule = RULES.get(rule_id)
-    return f"Rule {rule_id!r} (chapter {rule.chapter}): {rule.says}." if rule else ""
+        rule = RULES[self.rule]
+        return f"{self.rule}; chapter={rule.chapter}; {rule.says}"

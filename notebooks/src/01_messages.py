@@ -131,7 +131,7 @@ for block in reply.content:
 #
 # ### Pairs
 #
-# Three small functions write the dicts for us. They are worth keeping.
+# A few small functions write the dicts for us. They are worth keeping.
 
 # %% tags=["core"]
 def user(*blocks):
