@@ -99,12 +99,9 @@ def normalise(history: History) -> list[str]:
     unsent messages only. Rules: the vendor's error texts as users reported them, 2024 to 2026.
     """
     notes: list[str] = []
-    seen = set(history.ids)
     mended: list[Message] = []
-    previous = history[history.sent - 1] if history.sent else None
-    open_calls: list[Block] = []
-    if previous is not None and previous["role"] == "assistant":
-        open_calls = calls_of(previous)
+    seen = set(history.ids)
+    open_calls = calls_of(history[history.sent - 1]) if history.sent else []
     renamed: dict[str, list[str]] = {}
 
     for index, message in enumerate(history[history.sent :], history.sent):
@@ -112,23 +109,13 @@ def normalise(history: History) -> list[str]:
         blocks = _clean(blocks_of(message), where, notes)
         if message["role"] == "assistant":
             if open_calls:
-                mended.append(user(*_answers(open_calls, [], {}, where, notes)))
+                mended.append(user(*_answers(open_calls, [], renamed, where, notes)))
             blocks, renamed = distinct_ids(blocks, seen, where, notes)
             open_calls = [b for b in blocks if b["type"] == "tool_use"]
         else:
-            results = [b for b in blocks if b["type"] == "tool_result"]
-            others = [b for b in blocks if b["type"] != "tool_result"]
-            answers = _answers(open_calls, results, renamed, where, notes)
-            if results and blocks[: len(results)] != results:
-                notes.append(f"{where}: results moved before the text")
-            blocks, open_calls, renamed = answers + others, [], {}
-        if not blocks:
-            notes.append(f"{where}: empty message dropped")
-        elif mended and mended[-1]["role"] == message["role"] == "user":
-            notes.append(f"{where}: joined to the user message before it")
-            mended[-1] = {**mended[-1], "content": mended[-1]["content"] + blocks}
-        else:
-            mended.append({**message, "content": blocks})
+            blocks = _answers(open_calls, blocks, renamed, where, notes)
+            open_calls, renamed = [], {}
+        _append(mended, {**message, "content": blocks}, where, notes)
 
     if open_calls:
         mended.append(user(*_answers(open_calls, [], renamed, "the end", notes)))
@@ -178,12 +165,14 @@ def distinct_ids(
 
 def _answers(
     calls: list[Block],
-    results: list[Block],
+    blocks: list[Block],
     renamed: dict[str, list[str]],
     where: str,
     notes: list[str],
 ) -> list[Block]:
-    """Exactly one result for each call, in call order; results that answer no call are dropped."""
+    """The blocks of a user message: a result for each call, in call order, then everything else."""
+    others = [block for block in blocks if block["type"] != "tool_result"]
+    results = [block for block in blocks if block["type"] == "tool_result"]
     waiting = {call["id"] for call in calls}
     found: dict[str, Block] = {}
     queues = {old: list(new) for old, new in renamed.items()}
@@ -198,10 +187,24 @@ def _answers(
     for call in calls:
         if call["id"] not in found:
             notes.append(f"{where}: call {call['id']} had no result")
-    ordered = [found.get(c["id"]) or tool_result(c["id"], INTERRUPTED, True) for c in calls]
-    if [r for r in results if r in ordered] != [r for r in ordered if r in results]:
-        notes.append(f"{where}: results put in the order of the calls")
-    return ordered
+    answers = [found.get(c["id"]) or tool_result(c["id"], INTERRUPTED, True) for c in calls]
+    if [b for b in blocks if b in answers or b in others] != [
+        b for b in answers + others if b in blocks
+    ]:
+        notes.append(f"{where}: results put first, in the order of the calls")
+    return answers + others
+
+
+def _append(messages: list[Message], message: Message, where: str, notes: list[str]) -> None:
+    """Add a message, unless it is empty; a user message joins the user message before it."""
+    if not message["content"]:
+        notes.append(f"{where}: empty message dropped")
+    elif messages and messages[-1]["role"] == message["role"] == "user":
+        notes.append(f"{where}: joined to the user message before it")
+        joined = messages[-1]["content"] + message["content"]
+        messages[-1] = {**messages[-1], "content": joined}
+    else:
+        messages.append(message)
 
 
 def _clean(blocks: list[Block], where: str, notes: list[str]) -> list[Block]:

@@ -512,6 +512,15 @@ async def test_e11_silence_is_noticed(play, faults):
     assert result.ok and any(e.type == "model.retry" for e in result.events)
 
 
+async def test_a_reply_that_takes_too_long_in_all_is_given_up(play):
+    long = "word " * 2000  # half a minute at the speed of the virtual clock
+    agent = Agent(endpoint=play(say(long), forever=True), limits=Limits(request_s=5))
+    result = await agent.ask("go")
+    assert result.status == "error" and "longer than 5 s" in result.detail
+    assert sum(e.type == "model.retry" for e in result.events) == 2
+    assert len(agent.history) == 1
+
+
 async def test_e13_a_failing_request_never_repeats_a_tool(play, faults):
     count, ran = counter("charge")
     faults.add(Fault("status", status=500, calls=[2, 3]))
