@@ -46,7 +46,7 @@ def _give_up(reason):
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, Playwright's event loop is the running one
 def browser():
     if CHROMIUM is None:
         _give_up("Chromium is missing: install it (Debian: apt-get install chromium)")
