@@ -19,7 +19,7 @@ from agentlab import loop
 from agentlab.costs import Usage, dollars
 from agentlab.events import SCHEMA_VERSION, Event
 from agentlab.limits import Limits
-from agentlab.messages import History, user
+from agentlab.messages import History, user, valid_unicode
 from agentlab.providers import Endpoint, connect
 from agentlab.retry import Retry
 from agentlab.tools import Tool, task_complete
@@ -163,7 +163,7 @@ class Agent:
         setup = replace(self._setup, client=self.endpoint.client(), limits=self._limits())
         state = loop.State(self.history, started_at=setup.clock.now())
         first = [setup.event("session.start", 0, **self._about())]
-        self.history.append(user(task))
+        self.history.append(user(valid_unicode(task)))
         first.append(setup.event("user.message", 0, message=self.history[-1], origin="user"))
         self._running, ended = True, False
         heartbeat = asyncio.create_task(_heartbeat())

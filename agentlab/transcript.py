@@ -35,7 +35,9 @@ class Transcript:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         torn = self.path.exists() and self.path.stat().st_size > 0 and not self._ends_in_newline()
-        self._file: IO[str] = self.path.open("a", encoding="utf-8", newline="\n")
+        self._file: IO[str] = self.path.open(
+            "a", encoding="utf-8", errors="surrogatepass", newline="\n"
+        )
         if torn:  # so that the fragment does not swallow the next line
             self._file.write("\n")
 

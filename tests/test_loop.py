@@ -150,6 +150,12 @@ async def test_c22_an_empty_task_sends_nothing(play):
     assert not agent.history and not endpoint.simulator.log.since(mark)
 
 
+async def test_half_a_character_in_the_task_is_no_trouble(play, tmp_path):
+    agent = Agent(endpoint=play(say("fine")), transcript=tmp_path / "t.jsonl")
+    assert (await agent.ask("caf\udce9")).ok
+    assert agent.history[0]["content"][0]["text"] == "caf\ufffd"
+
+
 async def test_an_agent_at_work_takes_no_second_task(play):
     agent = Agent(endpoint=play(say("x")))
     async with aclosing(agent.run("one")) as events:

@@ -46,7 +46,8 @@ def write(path, *events):
 
 
 def test_what_is_written_is_read(tmp_path):
-    events = [start(), said(user("Grüße \u2028 \0 NUL")), replied(assistant("ok"))]
+    hostile = "Grüße \u2028 \0 NUL \x1b[31m \udce9 \U0001f600"
+    events = [start(), said(user(hostile)), replied(assistant("ok"))]
     write(tmp_path / "t.jsonl", *events)
     loaded = load(tmp_path / "t.jsonl")
     assert loaded.events == events and not loaded.warnings

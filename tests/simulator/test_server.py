@@ -340,7 +340,7 @@ def test_a_body_that_is_not_json_is_refused(simulator, content, message):
     answer = raw(simulator, content=content)
     assert answer.status_code == 400
     assert answer.json()["error"]["message"] == f"The request body is not valid JSON: {message}"
-    assert answer.headers["agentlab-rule"] .startswith("json; chapter=01; ")
+    assert answer.headers["agentlab-rule"].startswith("json; chapter=01; ")
 
 
 @pytest.mark.parametrize("value", [[], 1, None, "x"])
