@@ -278,11 +278,15 @@ def serve(
     """
     from agentlab import lab as course
     from agentlab import simulator
+    from agentlab.clock import RealClock
     from agentlab.simulator.faults import load_faults
 
     course.require_free(port)
     played = load_faults(faults) if faults else None
-    with simulator.start(port, validate=not no_validate, faults=played, speed=speed) as server:
+    server = simulator.start(
+        port, validate=not no_validate, faults=played, speed=speed, clock=RealClock()
+    )
+    with server:
         typer.echo(f"A simulated model answers at {server.base_url} (Ctrl-C stops it).")
         typer.echo("Point any client of the Messages API there, for example:")
         typer.echo(f"  export ANTHROPIC_BASE_URL={server.base_url} ANTHROPIC_API_KEY=simulated")
