@@ -72,17 +72,17 @@ def prepare(folder: Path, wanted: str) -> tuple[Path, Path]:
     """The Python and the unpacked source archive to test with."""
     source = folder / f"anthropic-{wanted}"
     print(f"anthropic {wanted}: source archive and test environment in {folder}", flush=True)
+    environment = folder / "venv"
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not python.exists():  # with a pip of its own: an environment made by uv has none
+        subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+        pip(python, "install", "-q", *(need.format(version=wanted) for need in NEEDED))
     archive = folder / f"anthropic-{wanted}.tar.gz"
     if not archive.exists():
         package = ["--no-binary", "anthropic", "--no-deps", f"anthropic=={wanted}"]
-        pip(Path(sys.executable), "download", "-q", "-d", str(folder), *package)
+        pip(python, "download", "-q", "-d", str(folder), *package)
     with tarfile.open(archive) as tar:  # unpacked anew: an earlier run has changed it
         tar.extractall(folder, filter="data")
-    environment = folder / "venv"
-    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-        pip(python, "install", "-q", *(need.format(version=wanted) for need in NEEDED))
     return python, source
 
 
