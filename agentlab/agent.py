@@ -16,13 +16,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentlab import loop
+from agentlab.confirm import Confirm, ask_the_user
 from agentlab.costs import Usage, dollars
 from agentlab.events import SCHEMA_VERSION, Event
 from agentlab.limits import Limits
 from agentlab.messages import History, user, valid_unicode
+from agentlab.partition import concurrency_cap
 from agentlab.providers import Endpoint, connect
 from agentlab.retry import Retry
-from agentlab.tools import Tool, task_complete
+from agentlab.toolbox.complete import task_complete
+from agentlab.tools import Tool, ToolContext
 from agentlab.transcript import Loaded, Transcript, history_of, load
 
 HEARTBEAT_S = 0.25  # wakes an idle kernel so that its interrupt button works (ipykernel 7.4)
@@ -93,6 +96,8 @@ class Agent:
         autopilot: bool = False,
         max_tokens: int = 8192,
         normalise: bool = True,
+        concurrency: int | None = None,
+        confirm: Confirm | None = None,
         history: Iterable[dict[str, Any]] = (),
         name: str = "main",
     ) -> None:
@@ -118,10 +123,13 @@ class Agent:
             autopilot=autopilot,
             max_tokens=max_tokens,
             normalise=normalise,
+            cap=concurrency_cap(concurrency),
+            confirm=confirm or (None if self.endpoint.simulated else ask_the_user),
             thinking=self.endpoint.thinking(model or self.endpoint.model),
             name=name,
         )
         self._running = False
+        self._resumed: Event | None = None  # the session.start that this conversation goes on from
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str], **arguments: Any) -> Agent:
@@ -139,11 +147,7 @@ class Agent:
             name=start.agent,
             **arguments,
         )
-        agent._told = len(agent.history)
-        if (agent._setup.system, agent._definitions()) != (start.system, start.tools):
-            agent.history = History(
-                _without_thinking(agent.history)
-            )  # it is bound to the old prefix
+        agent._told, agent._resumed = len(agent.history), start
         return agent
 
     def __repr__(self) -> str:
@@ -160,6 +164,7 @@ class Agent:
             raise ValueError("the task is empty; nothing was sent")
         if self._running:
             raise RuntimeError("this agent is at work; wait for it, or make another one")
+        await self._describe_tools()
         setup = replace(self._setup, client=self.endpoint.client(), limits=self._limits())
         state = loop.State(self.history, started_at=setup.clock.now())
         first = [setup.event("session.start", 0, **self._about())]
@@ -215,7 +220,7 @@ class Agent:
             "endpoint": self.endpoint.name,
             "simulated": self.endpoint.simulated,
             "system": self._setup.system,
-            "tools": self._definitions(),
+            "tools": list(self._setup.definitions),
             "limits": self._limits().to_dict(),
             "history": list(self.history[self._told :]),
         }
@@ -227,8 +232,17 @@ class Agent:
             return limits
         return replace(limits, usd=left, strict_usd=True)
 
-    def _definitions(self) -> list[dict[str, Any]]:
-        return [tool.definition for tool in self._setup.tools.values()]
+    async def _describe_tools(self) -> None:
+        """Ask each tool once how it describes itself; from then on that is what the model sees."""
+        if self._setup.tools and not self._setup.definitions:
+            tools = self._setup.tools
+            context = ToolContext(self._setup.model, tuple(tools))
+            described = [await tool.describe(context) for tool in tools.values()]
+            self._setup = replace(self._setup, definitions=tuple(described))
+        before, self._resumed = self._resumed, None
+        now = self._setup.system, list(self._setup.definitions)
+        if before is not None and now != (before.system, before.tools):
+            self.history = History(_without_thinking(self.history))  # bound to the old prefix
 
     def _store(self, event: Event) -> None:
         if self.transcript is not None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import heapq
 import threading
 import time
+from contextvars import ContextVar
 from typing import Protocol
 
 from agentlab.tokens import CHARS_PER_TOKEN
@@ -29,6 +31,26 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
     def advance(self, seconds: float) -> None: ...
     def streamed(self, characters: int) -> None: ...
+    def together(self) -> Together: ...
+
+
+class Together:
+    """Things that happen at once, each in a task of its own. A real clock needs none of this.
+
+    Whoever starts one calls ``join`` before and ``leave`` after; the task itself calls ``enter``.
+    """
+
+    def join(self) -> None:
+        pass
+
+    def leave(self) -> None:
+        pass
+
+    def enter(self, order: int) -> None:
+        pass
+
+    async def sleep(self, seconds: float) -> None:
+        pass
 
 
 class RealClock:
@@ -52,6 +74,9 @@ class RealClock:
     def streamed(self, characters: int) -> None:
         pass
 
+    def together(self) -> Together:
+        return Together()
+
 
 class VirtualClock:
     """A clock that stands still until something moves it. Safe to share between threads.
@@ -73,8 +98,12 @@ class VirtualClock:
 
     async def sleep(self, seconds: float) -> None:
         """Move time on by ``seconds`` without waiting; other tasks get their turn."""
-        self.advance(seconds)
-        await asyncio.sleep(0)
+        here = _here.get()
+        if here is not None and here[0].clock is self:
+            await here[0].sleep(seconds)
+        else:
+            self.advance(seconds)
+            await asyncio.sleep(0)
 
     def advance(self, seconds: float) -> None:
         with self._lock:
@@ -83,3 +112,50 @@ class VirtualClock:
     def streamed(self, characters: int) -> None:
         """Move on by the time a model takes to write that many characters."""
         self.advance(characters / CHARS_PER_TOKEN / TOKENS_PER_S)
+
+    def together(self) -> Together:
+        return _VirtualTogether(self)
+
+
+class _VirtualTogether(Together):
+    """Sleeps that overlap: time moves only when all who joined sleep, then to the next to wake.
+
+    Of several that wake at the same time the first asked wakes first, so that the order is the
+    same on every machine, however fast the tasks really were.
+    """
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self._awake = 0
+        self._asleep: list[tuple[float, int, int, asyncio.Future[None]]] = []
+        self._count = 0
+
+    def join(self) -> None:
+        self._awake += 1
+
+    def leave(self) -> None:
+        self._awake -= 1
+        self._wake_next()
+
+    def enter(self, order: int) -> None:
+        _here.set((self, order))
+
+    async def sleep(self, seconds: float) -> None:
+        here = _here.get()
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._count += 1
+        wake_at = self.clock.now() + max(0.0, seconds)
+        heapq.heappush(self._asleep, (wake_at, here[1] if here else 0, self._count, woken))
+        self.leave()
+        await woken
+
+    def _wake_next(self) -> None:
+        if self._awake == 0 and self._asleep:
+            wake_at, _, _, woken = heapq.heappop(self._asleep)
+            self.clock.advance(wake_at - self.clock.now())
+            self._awake += 1
+            if not woken.done():
+                woken.set_result(None)
+
+
+_here: ContextVar[tuple[_VirtualTogether, int] | None] = ContextVar("together", default=None)

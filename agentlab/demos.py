@@ -12,7 +12,7 @@ from agentlab.agent import Agent
 from agentlab.course.chapters import demos as names
 from agentlab.course.workspaces import Workspace, workspace
 from agentlab.providers import Endpoint
-from agentlab.tools import calculator, clock_tool, file_tools
+from agentlab.toolbox import calculator, clock_tool, file_tools
 
 
 class UnknownDemo(ValueError):

@@ -92,6 +92,11 @@ def over_limit(setup: Setup, state: State, next_tokens: int) -> tuple[str, str]:
     return "", ""
 
 
+def calls_left(limits: Limits, made: int) -> float:
+    """How many tool calls may still be run."""
+    return float("inf") if limits.tool_calls is None else limits.tool_calls - made
+
+
 def signature(call: Block, result: Block) -> Signature:
     """A call and its result in a form in which equal means equal: keys sorted, blanks collapsed."""
     return call["name"], _canonical(call["input"]), _canonical(result["content"])

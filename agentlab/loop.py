@@ -21,10 +21,20 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentlab.clock import TOOL_S, Clock
+from agentlab.clock import Clock
+from agentlab.confirm import Confirm, allow
 from agentlab.costs import NO_USAGE, Usage, price
 from agentlab.events import Event
-from agentlab.limits import WINDOW, Limits, Signature, larger, over_limit, repeating, signature
+from agentlab.limits import (
+    WINDOW,
+    Limits,
+    Signature,
+    calls_left,
+    larger,
+    over_limit,
+    repeating,
+    signature,
+)
 from agentlab.messages import (
     INTERRUPTED,
     Block,
@@ -35,10 +45,11 @@ from agentlab.messages import (
     tool_result,
     user,
 )
+from agentlab.partition import DEFAULT_CAP, run_batches
 from agentlab.retry import Retry
 from agentlab.stream import Reply, hint, short, stream_reply
 from agentlab.tokens import count_message, count_request
-from agentlab.tools import Outcome, Tool, execute
+from agentlab.tools import Outcome, Prepared, Tool, failure, prepare
 
 NUDGE = (
     "You stopped, but you have not said that the task is complete. If work is left, go on with it "
@@ -67,6 +78,9 @@ class Setup:
     max_tokens: int = 8192
     thinking: dict[str, Any] | None = None
     normalise: bool = True
+    definitions: tuple[dict[str, Any], ...] = ()  # of the tools, as described for this session
+    cap: int = DEFAULT_CAP
+    confirm: Confirm | None = None
     name: str = "main"
 
     def request(self, state: State) -> dict[str, Any]:
@@ -78,7 +92,7 @@ class Setup:
         if self.system:
             request["system"] = self.system
         if self.tools:
-            request["tools"] = [tool.definition for tool in self.tools.values()]
+            request["tools"] = list(self.definitions)
         if self.thinking:
             request["thinking"] = self.thinking
         return {**request, "messages": state.history}
@@ -153,13 +167,14 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         calls = reply.calls() if keeps(reply) else []
         if calls:
             history.append(user(*(tool_result(call["id"], INTERRUPTED, True) for call in calls)))
-        for index, call in enumerate(calls):
-            about = {"tool_use_id": call["id"], "name": call["name"]}
-            yield setup.event("tool.execution_start", turn, **about, input=call["input"])
-            outcome = await _run_one(setup, state, reply, call)
-            history[-1]["content"][index] = outcome.block
-            state = remember(state, call, outcome)
-            yield setup.event("tool.execution_complete", turn, **about, **outcome.to_dict())
+        prepared = await prepare_all(setup, state, reply, calls)
+        async with aclosing(run_batches(prepared, setup.clock, setup.cap)) as happenings:
+            async for index, outcome in happenings:
+                if outcome is not None:
+                    history[-1]["content"][index] = outcome.block
+                kind, data = tool_event(calls[index], outcome)
+                yield setup.event(kind, turn, **data)
+        state = remember(state, calls, history[-1])
 
         yield turn_end(setup, state, reply)
 
@@ -249,14 +264,20 @@ def follow_up(state: State, reply: Reply) -> str:
     return NUDGE if reply.stop_reason in ("end_turn", "stop_sequence") and not reply.calls() else ""
 
 
-def remember(state: State, call: Block, outcome: Outcome) -> State:
-    """The state after a tool call: counted, and remembered to detect repetition."""
-    name, count = state.failures
-    failures = (
-        (call["name"], count + 1 if name == call["name"] else 1) if outcome.is_error else ("", 0)
-    )
-    recent = (*state.recent[1 - WINDOW :], signature(call, outcome.block))
-    return replace(state, tool_calls=state.tool_calls + 1, recent=recent, failures=failures)
+def remember(state: State, calls: list[Block], results: Message) -> State:
+    """The state after the calls of a turn: counted, and remembered to detect repetition."""
+    for call, result in zip(calls, results["content"], strict=False):
+        name, count = state.failures
+        failed = result.get("is_error", False)
+        state = replace(
+            state,
+            tool_calls=state.tool_calls + 1,
+            recent=(*state.recent[1 - WINDOW :], signature(call, result)),
+            failures=(call["name"], count + 1 if name == call["name"] else 1)
+            if failed
+            else ("", 0),
+        )
+    return state
 
 
 def turn_end(setup: Setup, state: State, reply: Reply) -> Event:
@@ -290,18 +311,32 @@ def ending(setup: Setup, state: State, turn: int) -> Iterator[Event]:
     yield setup.event("session.idle", state.turn, status=state.status)
 
 
-async def _run_one(setup: Setup, state: State, reply: Reply, call: Block) -> Outcome:
-    limit, broken = setup.limits.tool_calls, reply.broken_json.get(call["id"])
-    if limit is not None and state.tool_calls >= limit:
-        return Outcome(
-            tool_result(call["id"], f"Not run: the limit of {limit} tool calls is reached.", True)
-        )
-    if broken is not None:
-        text = f"The input of {call['name']} is not valid JSON, so nothing was run: {broken[:500]}"
-        return Outcome(tool_result(call["id"], text, True))
-    outcome = await execute(call, setup.tools)
-    setup.clock.advance(TOOL_S)
-    return outcome
+async def prepare_all(
+    setup: Setup, state: State, reply: Reply, calls: list[Block]
+) -> list[Prepared | Outcome]:
+    """Decide every call of a turn before any of it runs."""
+    decided: list[Prepared | Outcome] = []
+    left = calls_left(setup.limits, state.tool_calls)
+    for number, call in enumerate(calls):
+        broken = reply.broken_json.get(call["id"])
+        if number >= left:
+            decided.append(failure(call, "Not run: the limit of tool calls is reached."))
+        elif broken is not None:
+            text = (
+                f"The input of {call['name']} is not valid JSON, so nothing was run: {broken[:500]}"
+            )
+            decided.append(failure(call, text))
+        else:
+            decided.append(await allow(prepare(call, setup.tools), setup.confirm))
+    return decided
+
+
+def tool_event(call: Block, outcome: Outcome | None) -> tuple[str, dict[str, Any]]:
+    """Type and data of the event for a call that starts (no outcome yet) or has ended."""
+    about = {"tool_use_id": call["id"], "name": call["name"]}
+    if outcome is None:
+        return "tool.execution_start", {**about, "input": call["input"]}
+    return "tool.execution_complete", {**about, **outcome.to_dict()}
 
 
 def _count(setup: Setup, state: State, reply: Reply) -> State:
@@ -319,7 +354,5 @@ def _count(setup: Setup, state: State, reply: Reply) -> State:
 def _next_prompt(setup: Setup, state: State) -> int:
     """Tokens of the next prompt: what the server counted last, plus an estimate of what is new."""
     if not state.context_tokens:
-        return count_request(
-            setup.system, [t.definition for t in setup.tools.values()], state.history
-        )
+        return count_request(setup.system, list(setup.definitions), state.history)
     return state.context_tokens + sum(map(count_message, state.history[state.history.sent + 1 :]))

@@ -10,7 +10,7 @@ import typer
 from agentlab.agent import Agent
 from agentlab.limits import Limits
 from agentlab.providers import Endpoint
-from agentlab.tools import calculator, clock_tool, file_tools
+from agentlab.toolbox import calculator, clock_tool, file_tools
 from agentlab.transcript import Transcript, TranscriptError, load
 
 FOLDER = Path("agentlab-runs")

@@ -107,7 +107,7 @@ def test_what_the_readme_links_to_exists() -> None:
 def test_the_scenario_that_contributing_shows_plays() -> None:
     from agentlab import Agent
     from agentlab.simulator import scenario
-    from agentlab.tools import calculator
+    from agentlab.toolbox import calculator
 
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     [code] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

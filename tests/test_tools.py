@@ -11,23 +11,20 @@ from hypothesis import strategies as st
 
 from agentlab.clock import VirtualClock
 from agentlab.messages import tool_use
-from agentlab.tools import (
-    MAX_RESULT_CHARS,
-    ToolError,
-    bound,
-    calculate,
-    calculator,
-    clock_tool,
-    execute,
-    file_tools,
-    to_content,
-    tool,
-)
+from agentlab.partition import run_batches
+from agentlab.toolbox import calculate, calculator, clock_tool, file_tools
+from agentlab.tools import MAX_RESULT_CHARS, ToolError, bound, prepare, to_content, tool
 
 
 def run(tools, tool_name, **input):
-    call = tool_use("t1", tool_name, input)
-    return asyncio.run(execute(call, {t.name: t for t in tools}))
+    """Run one call, checked and bounded as the loop does it."""
+
+    async def main():
+        call = prepare(tool_use("t1", tool_name, input), {t.name: t for t in tools})
+        happenings = [h async for h in run_batches([call], VirtualClock(), 1)]
+        return happenings[-1][1]
+
+    return asyncio.run(main())
 
 
 def text(tools, tool_name, **input):

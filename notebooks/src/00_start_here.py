@@ -24,7 +24,7 @@
 # %% tags=["core"]
 from agentlab import Agent, connect
 from agentlab.course import workspace
-from agentlab.tools import calculator, file_tools
+from agentlab.toolbox import calculator, file_tools
 from agentlab.views import watch
 
 lab = connect()

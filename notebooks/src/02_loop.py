@@ -336,8 +336,8 @@ show_source(packaged.interpret)
 
 # %% tags=["core"]
 from agentlab import Agent, Limits
-from agentlab.tools import calculator as calculator_tool
-from agentlab.tools import clock_tool, file_tools
+from agentlab.toolbox import calculator as calculator_tool
+from agentlab.toolbox import clock_tool, file_tools
 from agentlab.views import watch
 
 tools = [clock_tool(lab.clock), calculator_tool]

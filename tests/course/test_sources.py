@@ -7,7 +7,7 @@ import pytest
 from agentlab import clock, events
 from agentlab.course.shown import CourseError
 from agentlab.course.sources import show_source
-from agentlab.tools import calculator
+from agentlab.toolbox import calculator
 
 
 def test_a_function_is_quoted_word_for_word():

@@ -18,7 +18,7 @@ from agentlab.simulator.scenario import all_scenarios, get, opening
 from agentlab.simulator.scenarios.files import field_guide
 from agentlab.simulator.validation import Validator
 from agentlab.tokens import count_json
-from agentlab.tools import calculate
+from agentlab.toolbox import calculate
 
 NUDGE = "You stopped without saying that the task is complete. Call TaskComplete when it is."
 FIZZBUZZ = "\n".join(
