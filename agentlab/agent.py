@@ -221,7 +221,7 @@ class Agent:
             "simulated": self.endpoint.simulated,
             "system": self._setup.system,
             "tools": list(self._setup.definitions),
-            "limits": self._limits().to_dict(),
+            "limits": {**self._limits().to_dict(), "concurrency": self._setup.cap},
             "history": list(self.history[self._told :]),
         }
 

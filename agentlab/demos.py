@@ -52,6 +52,14 @@ DEMOS = {
         "a turn for each step: the clock feeds the calculator, and then the loop ends",
         ("How many minutes have passed since midnight?",),
     ),
+    "tools": Demo(
+        "a call with a wrong argument is answered, not run, and the model corrects itself",
+        ("How many words does notes/wind.md have?",),
+    ),
+    "partition": Demo(
+        "three reads in one turn run together",
+        ("Read the three files notes/people.md, notes/rain.md and notes/wind.md together.",),
+    ),
 }
 
 
