@@ -52,6 +52,9 @@ class Together:
     async def sleep(self, seconds: float) -> None:
         pass
 
+    def move_on(self) -> None:
+        """Let the next one wake although not all sleep: those awake may be waiting for it."""
+
 
 class RealClock:
     """The machine's clock. ``advance`` and ``streamed`` do nothing: time passes by itself."""
@@ -149,8 +152,11 @@ class _VirtualTogether(Together):
         self.leave()
         await woken
 
-    def _wake_next(self) -> None:
-        if self._awake == 0 and self._asleep:
+    def move_on(self) -> None:
+        self._wake_next(although=self._awake)
+
+    def _wake_next(self, although: int = 0) -> None:
+        if self._awake <= although and self._asleep:
             wake_at, _, _, woken = heapq.heappop(self._asleep)
             self.clock.advance(wake_at - self.clock.now())
             self._awake += 1

@@ -121,7 +121,7 @@ def repeating(
                 )
     if limits.near_repeats is not None and len(recent) >= limits.near_repeats:
         last = recent[-limits.near_repeats :]
-        if all(_alike(last[0], other) for other in last[1:]):
+        if all(alike(last[0], other) for other in last[1:]):
             return (
                 "repeated_calls",
                 f"{last[0][0]}: nearly the same call {len(last)} times, with the same result",
@@ -129,7 +129,8 @@ def repeating(
     return "", ""
 
 
-def _alike(a: Signature, b: Signature) -> bool:
+def alike(a: Signature, b: Signature) -> bool:
+    """Whether two calls are the same or nearly the same, with the same result."""
     if a[0] != b[0] or a[2] != b[2]:
         return False
     return a[1] == b[1] or difflib.SequenceMatcher(None, a[1], b[1]).ratio() >= NEAR

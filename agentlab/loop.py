@@ -29,6 +29,7 @@ from agentlab.limits import (
     WINDOW,
     Limits,
     Signature,
+    alike,
     calls_left,
     larger,
     over_limit,
@@ -265,19 +266,34 @@ def follow_up(state: State, reply: Reply) -> str:
 
 
 def remember(state: State, calls: list[Block], results: Message) -> State:
-    """The state after the calls of a turn: counted, and remembered to detect repetition."""
+    """The state after the calls of a turn: counted, and remembered to detect repetition.
+
+    Repeating and failing are counted over turns: of calls that are alike within one turn only one
+    is remembered, and a tool has failed in a turn if all of its calls have.
+    """
+    news: list[Signature] = []
+    failed, well = [], set()
     for call, result in zip(calls, results["content"], strict=False):
-        name, count = state.failures
-        failed = result.get("is_error", False)
-        state = replace(
-            state,
-            tool_calls=state.tool_calls + 1,
-            recent=(*state.recent[1 - WINDOW :], signature(call, result)),
-            failures=(call["name"], count + 1 if name == call["name"] else 1)
-            if failed
-            else ("", 0),
-        )
-    return state
+        made = signature(call, result)
+        if not any(alike(made, other) for other in news):
+            news.append(made)
+        if result.get("is_error"):
+            failed.append(call["name"])
+        else:
+            well.add(call["name"])
+    return replace(
+        state,
+        tool_calls=state.tool_calls + len(calls),
+        recent=(*state.recent, *news)[-WINDOW:],
+        failures=_failures(state.failures, [name for name in failed if name not in well]),
+    )
+
+
+def _failures(before: tuple[str, int], failed: list[str]) -> tuple[str, int]:
+    name, count = before
+    if name in failed:
+        return name, count + 1
+    return (failed[0], 1) if failed else ("", 0)
 
 
 def turn_end(setup: Setup, state: State, reply: Reply) -> Event:

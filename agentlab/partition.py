@@ -16,17 +16,19 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import traceback
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from agentlab.clock import TOOL_S, Clock, Together
-from agentlab.tools import Outcome, Prepared, perform
+from agentlab.tools import Outcome, Prepared, failure, perform
 
 # The index of a call, and its outcome once it has ended; None: it starts.
 Happening = tuple[int, Outcome | None]
+STUCK_S = 1.0  # real seconds without anything happening, after which virtual time moves on anyway
 DEFAULT_CAP = 10  # as many as a harness may keep open files, sockets and processes for at once
 
 
@@ -100,13 +102,25 @@ async def _run_batch(
             index = waiting.pop(0)
             happened.put_nowait((index, None))
             group.join()
-            tasks.append(asyncio.create_task(_run(calls[index], index, happened, group, cap)))
+            tasks.append(asyncio.create_task(run_one(index)))
+
+    async def run_one(index: int) -> None:
+        call = calls[index]
+        if isinstance(call, Prepared):
+            group.enter(index)
+            started = clock.now()
+            outcome = await _answer(call, cap)
+            if clock.now() == started:  # it did not say how long it takes
+                await group.sleep(TOOL_S)
+        else:
+            outcome = call
+        happened.put_nowait((index, outcome))
 
     try:
         for _ in range(cap):
             start_next()
         for _ in range(2 * batch.size):
-            index, outcome = await happened.get()
+            index, outcome = await _next(happened, group)
             if outcome is not None:
                 start_next()
                 group.leave()
@@ -117,23 +131,28 @@ async def _run_batch(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _run(
-    call: Prepared | Outcome,
-    index: int,
-    happened: asyncio.Queue[Happening],
-    group: Together,
-    cap: int,
-) -> None:
-    if isinstance(call, Prepared):
-        group.enter(index)
-        async with AsyncExitStack() as held:
-            if call.path is not None and not call.runs_beside_others:
-                await held.enter_async_context(_path_lock(call.path))
-            outcome = await perform(call, pool(cap))
-        await group.sleep(TOOL_S)
-    else:
-        outcome = call
-    happened.put_nowait((index, outcome))
+async def _next(happened: asyncio.Queue[Happening], group: Together) -> Happening:
+    while True:
+        try:
+            async with asyncio.timeout(STUCK_S):
+                return await happened.get()
+        except TimeoutError:  # tools that wait for each other, not for the clock
+            group.move_on()
+
+
+async def _answer(call: Prepared, cap: int) -> Outcome:
+    """The outcome of a call, whatever it does: someone waits for it, and would wait for ever."""
+    try:
+        path = None if call.runs_beside_others else call.path
+        async with _path_lock(path) if path else nullcontext():
+            return await perform(call, pool(cap))
+    except asyncio.CancelledError:
+        if (task := asyncio.current_task()) is None or task.cancelling():
+            raise
+        text = "Something that it waited for was cancelled. It may have taken effect."
+        return failure(call.call, text, traceback.format_exc())
+    except (Exception, SystemExit) as error:  # a path with NUL in it, a tool that calls exit()
+        return failure(call.call, f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
 _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]]

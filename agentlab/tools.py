@@ -105,7 +105,9 @@ class Tool:
             wrong = str(error)
         if wrong is None:
             return arguments
-        properties = json.dumps(self.input_schema.get("properties", {}), ensure_ascii=False)
+        schema = self.input_schema
+        expected = schema if "$defs" in schema else schema.get("properties", {})
+        properties = json.dumps(expected, ensure_ascii=False)
         example = self.example or schemas.example(self.input_schema)
         raise ToolError(
             f"Invalid input for {self.name}, so nothing was run. {wrong}. Expected: {properties}. "
@@ -162,12 +164,22 @@ def tool(
         if input_schema is None:
             text, schema, model = schemas.of_function(function, named)
             return Tool(named, description or text, function, schema, model=model, **contract)
+        _check_schema(named, input_schema)
         said = description or inspect.getdoc(function) or ""
         if not said:
             raise ValueError(f"{named} needs a description: it is all that the model knows of it")
         return Tool(named, said, function, input_schema, **contract)
 
     return make if function is None else make(function)
+
+
+def _check_schema(name: str, schema: schemas.Schema) -> None:
+    import jsonschema
+
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise ValueError(f"{name}: the input schema is no JSON Schema: {error.message}") from None
 
 
 # ------------------------------------------------------------------------------- running one call

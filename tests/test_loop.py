@@ -414,6 +414,15 @@ async def test_repeated_calls_and_repeated_failures_end_a_run(play):
     assert (result.status, result.turns) == ("repeated_failures", 5)
 
 
+async def test_parallel_calls_of_one_turn_are_no_repetition_and_one_failure(play):
+    count, ran = counter()
+    agent = Agent(tools=[count], endpoint=play(call(*["Count"] * 6), say("done")))
+    result = await agent.ask("go")
+    assert (result.status, len(ran)) == ("completed", 6)
+    agent = Agent(tools=[fail], endpoint=play(call(*["Fail"] * 6), say("done")))
+    assert (await agent.ask("go")).status == "completed"
+
+
 # ------------------------------------------------------------------------------- finishing a task
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-import os
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from agentlab.clock import VirtualClock
 from agentlab.messages import tool_use
 from agentlab.partition import run_batches
-from agentlab.toolbox import calculate, calculator, clock_tool, file_tools
+from agentlab.toolbox import calculate, calculator, clock_tool
 from agentlab.tools import MAX_RESULT_CHARS, ToolError, bound, prepare, to_content, tool
 
 
@@ -29,16 +28,6 @@ def run(tools, tool_name, **input):
 
 def text(tools, tool_name, **input):
     return run(tools, tool_name, **input).block["content"]
-
-
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "a.txt").write_text("one TODO two\nthree\n")
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "b.md").write_text("# TODO list\n")
-    (tmp_path / "bin").write_bytes(b"\0\1\2")
-    (tmp_path / ".hidden").write_text("TODO")
-    return tmp_path
 
 
 def test_a_function_becomes_a_tool():
@@ -226,43 +215,3 @@ def test_the_clock_reads_the_clock_it_was_given():
     assert text(tools, "Clock") == "2026-11-30T09:17+00:00"
     clock.advance(3600)
     assert text(tools, "Clock") == "2026-11-30T10:17+00:00"
-
-
-def test_the_file_tools_read(folder):
-    tools = file_tools(folder)
-    assert text(tools, "LS") == "a.txt\nbin\nsub/"
-    assert text(tools, "Read", file_path="a.txt") == "one TODO two\nthree\n"
-    assert text(tools, "Grep", pattern="TODO") == "a.txt:1: one TODO two\nsub/b.md:1: # TODO list"
-    assert text(tools, "Grep", pattern="nothing") == "No line matches 'nothing'."
-
-
-@pytest.mark.parametrize(
-    ("name", "input", "says"),
-    [
-        ("Read", {"file_path": "a.tx"}, "Near names: a.txt"),
-        ("Read", {"file_path": "sub"}, "is a folder. Use LS"),
-        ("Read", {"file_path": "bin"}, "binary file of 3 bytes"),
-        ("LS", {"path": "a.txt"}, "is a file. Use Read"),
-        ("Grep", {"pattern": "("}, "Not a regular expression"),
-    ],
-)
-def test_what_cannot_be_read_says_what_to_do(folder, name, input, says):
-    outcome = run(file_tools(folder), name, **input)
-    assert outcome.is_error and says in outcome.block["content"]
-
-
-@pytest.mark.parametrize("path", ["..", "../x", "/etc/passwd", "sub/../../x", "link", "linkdir/x"])
-def test_nothing_outside_the_workspace_is_read(folder, path):
-    outside = folder.parent / "x"
-    outside.write_text("secret TODO")
-    if os.name != "nt":
-        (folder / "link").symlink_to(outside)
-        (folder / "linkdir").symlink_to(folder.parent)
-    for name, key in (("Read", "file_path"), ("LS", "path")):
-        assert run(file_tools(folder), name, **{key: path}).is_error
-    assert text(file_tools(folder), "Grep", pattern="secret") == "No line matches 'secret'."
-
-
-def test_a_workspace_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(NotADirectoryError, match="nowhere"):
-        file_tools(tmp_path / "nowhere")

@@ -17,6 +17,7 @@ CLEARED = re.compile(r"\[[^\[\]]{0,80}\b(?:cleared|removed|compacted)\b[^\[\]]{0
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _ERROR = re.compile(r"\s*(?:error|errore)\b", re.IGNORECASE)
 _EXIT_CODE = re.compile(r"\s*(?:exit[ _]code|returncode)\W{1,3}(\d{1,4})", re.IGNORECASE)
+_LAST_EXIT_CODE = re.compile(r"\[exit code (\d+)[^\]]*\]\s*$")
 _LINE_NUMBER = re.compile(r"\s*\d+[\t→|:] ?")
 
 
@@ -42,7 +43,7 @@ class Result:
         """Whether the call failed, also where a tool says so only in words or by an exit code."""
         if self.is_error:
             return True
-        code = _EXIT_CODE.match(self.text)
+        code = _EXIT_CODE.match(self.text) or _LAST_EXIT_CODE.search(self.text)
         if code:
             return int(code[1]) != 0
         return "\n" not in self.text.strip() and bool(_ERROR.match(self.text[:300]))

@@ -5,7 +5,7 @@
 #
 # 50 minutes, or 20 for the cells tagged `core` · builds `agentlab/loop.py`
 #
-# before: [01 Messages](01_messages.ipynb) · next: 03 Tools (planned)
+# before: [01 Messages](01_messages.ipynb) · next: [03 Tools](03_tools.ipynb)
 
 # %% [markdown] tags=["core"]
 # A model answers once and stops. An agent goes on: it looks something up, sees what came back,

@@ -1,7 +1,7 @@
 """Benchmarks: one command, one table. Ratios within one run; times mean little across machines.
 
     python tests/benchmarks/run.py            # everything, about three minutes
-    python tests/benchmarks/run.py loop       # loop, import, simulator: only that part
+    python tests/benchmarks/run.py loop       # loop, hands, import, simulator: only that
 
 Not part of the tests: a busy machine may miss a goal. Exit code 1 if one was missed.
 """
@@ -234,7 +234,7 @@ def import_benchmark(rounds: int = 7) -> None:
     report("  and it brings in", extra or "nothing", "nothing", not extra)
 
 
-PARTS = ("loop", "import", "simulator")
+PARTS = ("loop", "hands", "import", "simulator")
 
 
 def main() -> int:
@@ -249,8 +249,12 @@ def main() -> int:
         import_benchmark()
     if "loop" in wanted:
         asyncio.run(loop_benchmark())
+    sys.path.insert(0, str(HERE))
+    if "hands" in wanted:
+        from hands import hands_benchmark
+
+        asyncio.run(hands_benchmark(report, server, by_hand))
     if "simulator" in wanted:
-        sys.path.insert(0, str(HERE))
         from load import simulator_benchmark
 
         simulator_benchmark(report, server)

@@ -11,7 +11,10 @@ agent = Agent(endpoint=connect(speed={speed}))
 result = await watch(agent.run("Hello! Who are you?"))"""
 
 
-@pytest.mark.parametrize("name", ["00_start_here.ipynb", "02_loop.ipynb"])
+CHAPTERS = ["00_start_here.ipynb", "02_loop.ipynb", "04_partition.ipynb"]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
 def test_run_all_runs_everything_and_shows_both_views(lab, name):
     lab.open(name).run_all()
     assert lab.errors() == []
