@@ -156,7 +156,7 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
             state = replace(state, status="error", detail=short(error), hint=hint(error))
             break
         history.mark_sent()
-        reply.distinct_ids(history.ids)
+        reply.distinct_ids(set(history.ids))
 
         # What does its end mean? The reply enters the history only if it is whole.
         state = interpret(setup, _count(setup, replace(state, turn=turn), reply), reply)

@@ -11,6 +11,7 @@ words, and its place and colour stand in the element itself.
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from agentlab.events import Event
@@ -18,6 +19,7 @@ from agentlab.views.palette import FAILED, Paint
 from agentlab.views.wording import clean
 
 HEIGHT, GAP = 22, 3  # of a bar, and between lanes, in pixels
+UNDER = 7  # more height for a line below the bars
 
 
 class Scale:
@@ -35,7 +37,11 @@ class Scale:
     def place(
         self, start: float, length: float, paint: Paint, *, lane: int = 0, shape: str = "full"
     ) -> str:
-        """The ``style`` of a bar. ``shape``: full, thin (a line) or dashed (hollow)."""
+        """The ``style`` of a bar.
+
+        ``shape``: full, thin (a line), under (a line below it), dashed (hollow) or group (behind
+        the lanes 0 to ``lane``).
+        """
         if self.live:
             return f"--a:{start:.3f};--n:{length:.3f}" + (f";--lane:{lane}" if lane else "")
         left, width = 100 * start / self.span, 100 * length / self.span
@@ -44,12 +50,24 @@ class Scale:
         if shape == "thin":
             top, height = top + 8, 6
             look = f"font-size:0;background-color:{paint.fill}"
+        elif shape == "under":
+            top, height = GAP + HEIGHT + 2, 5
+            look = f"font-size:0;background-color:{paint.fill}"
+        elif shape == "group":
+            top, height = 1, GAP + (lane + 1) * (HEIGHT + GAP) - 2
+            look = "font-size:0;background-color:rgba(128,128,128,0.25)"
         elif shape == "dashed":
             look = f"font-size:12px;border:1px dashed {paint.fill}"
         return (
             f"position:absolute;left:{left:.2f}%;width:{width:.2f}%;min-width:2px;top:{top}px;"
             f"height:{height}px;line-height:{height}px;overflow:hidden;box-sizing:border-box;{look}"
         )
+
+
+class Shown(Protocol):
+    """What a bar stands for: something that can be shown as JSON (an event, a message)."""
+
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 class Picture(Protocol):
@@ -60,7 +78,7 @@ class Picture(Protocol):
     columns: int
 
     @property
-    def events(self) -> list[Event]: ...
+    def events(self) -> Sequence[Shown]: ...
     @property
     def simulated(self) -> bool: ...
     @property
@@ -91,15 +109,15 @@ def bar(
     status: str = "done",
     sources: tuple[int, ...] = (),
     ink: str = "",
-    last: bool = False,
+    more: str = "",
     live: bool = False,
 ) -> str:
     """A bar. Its ``words`` are shown as far as they fit; ``detail`` says all of it.
 
-    ``sources``: the numbers of its events. ``last``: there is room for the words beside it.
+    ``sources``: the numbers of its events. ``more``: names for the style sheet.
     """
     names = f"agentlab-bar agentlab-{kind.replace('_', '-')} agentlab-is-{status}"
-    names += " agentlab-last" if last else ""
+    names += f" {more}" if more else ""
     spans = " ".join(f"<span>{esc(word)}</span>" for word in words if word)
     numbers = f'data-e="{",".join(map(str, sources))}"'
     if live:
@@ -112,13 +130,26 @@ def bar(
     return f'<span class="{names}" style="{style}" {told}><span{colour}>{spans}</span></span>'
 
 
-def track(bars: list[str], lanes: int, scale: Scale) -> str:
-    """The strip that bars lie in. Without styles they are words with semicolons between them."""
-    height = f"--lanes:{lanes}"
+def track(bars: list[str], lanes: int, scale: Scale, extra: bool = False) -> str:
+    """The strip that bars lie in. Without styles they are words with semicolons between them.
+
+    ``extra``: there is a line below the bars.
+    """
+    pixels = GAP + lanes * (HEIGHT + GAP) + UNDER * extra
+    height = f"--high:{pixels}px"
     if not scale.live:
-        pixels = GAP + lanes * (HEIGHT + GAP)
         height = f"position:relative;height:{pixels}px;font-size:0;overflow:hidden"
     return f'<div class="agentlab-track" style="{height}">{"; ".join(bars)}</div>'
+
+
+def axis(marks: Iterable[tuple[float, str]], scale: Scale) -> str:
+    """The marks of an axis: where (in units), and what is written there."""
+    ticks = []
+    for at, words in marks:
+        style = f"position:absolute;top:0;left:{100 * at / scale.span:.2f}%;font-size:12px"
+        ticks.append(f'<span class="agentlab-tick" style="{style}">{words}</span>')
+    style = "position:relative;height:18px;font-size:0"
+    return f'<div class="agentlab-axis" style="{style}">{" ".join(ticks)}</div>'
 
 
 def swatch(paint: Paint) -> str:

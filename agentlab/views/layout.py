@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from agentlab.clock import TOKENS_PER_S
 from agentlab.events import Event
 from agentlab.tokens import CHARS_PER_TOKEN
-from agentlab.views.blocks import number, share_out, text_of
+from agentlab.views.blocks import mapping, number, share_out, text_of
 from agentlab.views.rows import BARS, Bar, Row
 from agentlab.views.wording import call_label, one_line, plural, seconds, status_words
 
@@ -40,6 +40,7 @@ class Layout:
         self.status = self.detail = self.error = ""  # of the last run; no status while it goes on
         self.model = ""
         self.simulated = False
+        self.cap: int | None = None  # how many calls may run together, if the run says so
         self.runs = 0
         self.now = 0.0
         self.ahead = 0.0  # seconds since the last event, while nothing is heard
@@ -109,6 +110,7 @@ class Layout:
         self.status = self.detail = self.error = ""
         self.model = one_line(event.data.get("model") or "", 60)
         self.simulated = bool(event.data.get("simulated"))
+        self.cap = int(number(mapping(event.data.get("limits")).get("concurrency"))) or None
         self._first_row, self._started = len(self.rows), self.now
         self.runs += 1
 
@@ -174,10 +176,12 @@ class Layout:
         row, key = self._row_of(event), str(event.data.get("tool_use_id", ""))
         self._end_call(key, "cancelled")
         index = self._open[event.agent]
-        taken = {bar.lane for other, bar in self._calls.values() if other == index}
+        beside = [bar for other, bar in self._calls.values() if other == index]
+        taken = {bar.lane for bar in beside}
         label = call_label(str(event.data.get("name") or "tool"), event.data.get("input"))
         bar = Bar("tool_result", self.now, self.now, label, key=key, events=(self._keep(event),))
         bar.lane = next(lane for lane in range(len(taken) + 1) if lane not in taken)
+        bar.group = beside[0].group if beside else 1 + max((c.group for c in row.calls), default=0)
         row.bars.append(bar)
         self._calls[key] = (index, bar)
 

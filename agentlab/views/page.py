@@ -33,11 +33,11 @@ def page(picture: Picture, interactive: bool = False) -> str:
     rows += [picture.row(index, scale) for index in last]
     body = "".join(rows)
     if not interactive:
-        body = re.sub(r' data-e="[0-9,]*"', "", body)
+        body = re.sub(r' data-(e|whole)="[0-9,:]*"', "", body)
     grid = f' style="--grid:{scale.grid}"' if scale.grid else ""
     return (
         f'<div class="agentlab-view agentlab-static agentlab-{picture.name}"{grid}>'
-        f"<style>{style_sheet()}</style>{heading(picture)}{picture.head()}"
+        f"<style>{style_sheet(picture.name)}</style>{heading(picture)}{picture.head()}"
         f'<table style="width:100%;border-collapse:collapse;table-layout:fixed">'
         f"<thead>{picture.heading(scale)}</thead><tbody>{body}</tbody></table>"
         f"{picture.foot()}{_script(picture, body) if interactive else ''}</div>"
@@ -63,9 +63,14 @@ def shorten(value: Any) -> Any:
 
 
 @functools.cache
-def style_sheet() -> str:
-    """The style sheet with the palette in it, without what only its readers need."""
+def style_sheet(name: str = "") -> str:
+    """The style sheet with the palette in it, without what only its readers need.
+
+    It is what all views share, and what the view of that ``name`` adds.
+    """
     css = (STATIC / "view.css").read_text("utf-8").replace("/* palette */", variables())
+    own = STATIC / f"{name}.css"
+    css += own.read_text("utf-8") if name and own.exists() else ""
     css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
     return re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r"\s+", " ", css)).strip()
 

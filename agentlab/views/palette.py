@@ -27,11 +27,19 @@ KINDS = {
     "tool_call": Paint("#e69f00", "#000000"),
     "tool_result": Paint("#009e73", "#000000"),
     "summary": Paint("#000000", "#ffffff"),
+    "earlier": Paint("#b0b0b0", "#000000"),  # content that is not known
     # Not content, so no hue of its own: nothing was made in that time.
     "wait": Paint("#8c8c8c", "#000000"),
     "retry": Paint("#d55e00", "#000000"),
 }
 FAILED = "#d55e00"
+
+# What tells pairs of calls and results apart (with their numbers), by turns: the light colours of
+# Paul Tol (2021), which are safe for colour-blind eyes too and leave the kinds their own.
+PAIRS = tuple(
+    Paint(fill, "#000000")
+    for fill in ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33")
+)
 
 BUCKETS = {
     "cache_read": Paint("#d4d1ee", "#000000"),

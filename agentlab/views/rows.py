@@ -29,6 +29,7 @@ class Bar:
     label: str
     status: str = "running"  # running | done | failed | cancelled
     lane: int = 0
+    group: int = 0  # calls of one group ran together
     events: tuple[int, ...] = ()
     key: str = ""  # the tool_use_id, where there is one
     attempt: int = 0  # of a retry: the number of the try that follows
@@ -39,6 +40,14 @@ class Bar:
     def named(self) -> str:
         """The label, and the status unless all went well."""
         return self.label if self.status in ("done", "running") else f"{self.label} {self.status}"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Calls of one row that ran together; ``most`` of them at one time."""
+
+    calls: tuple[Bar, ...]
+    most: int
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +70,34 @@ class Row:
     def lanes(self) -> int:
         return max((bar.lane for bar in self.bars), default=0) + 1
 
-    def what(self) -> str:
-        """The row in a few words: the tools it ran, or else what the model said."""
-        calls = [bar for bar in self.bars if bar.kind == "tool_result"]
-        return ", ".join(bar.named for bar in calls) or self.text
+    @property
+    def calls(self) -> list[Bar]:
+        """The calls that ran, in the order in which they started."""
+        return [bar for bar in self.bars if bar.kind == "tool_result"]
+
+    def groups(self) -> list[Group]:
+        """What ran together: calls that overlap, in groups of two or more."""
+        members: dict[int, list[Bar]] = {}
+        for call in self.calls:
+            members.setdefault(call.group, []).append(call)
+        return [
+            Group(tuple(calls), 1 + max(call.lane for call in calls))
+            for calls in members.values()
+            if len(calls) > 1
+        ]
+
+    def what(self, beside: str = ", ") -> str:
+        """The row in a few words: the tools it ran, or else what the model said.
+
+        ``beside`` stands between calls that ran together.
+        """
+        words, group = "", 0
+        for call in self.calls:
+            between = (beside if call.group == group else ", ") if words else ""
+            words, group = words + between + call.named, call.group
+        return words or self.text
+
+    def together(self, cap: int | None) -> str:
+        """How many calls ran together, and the ``cap`` if it is known: ``5 together (cap 10)``."""
+        counts = " and ".join(f"{len(group.calls)} together" for group in self.groups())
+        return f"{counts} (cap {cap})" if counts and cap else counts

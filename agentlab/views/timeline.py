@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentlab.events import Event
-from agentlab.views.drawing import Scale, bar, cell, esc, legend, said, track
+from agentlab.views.drawing import Scale, axis, bar, cell, esc, legend, said, track
 from agentlab.views.layout import Layout
 from agentlab.views.page import page
 from agentlab.views.palette import KINDS
-from agentlab.views.rows import BARS, Bar, Row
-from agentlab.views.wording import one_line, seconds
+from agentlab.views.rows import BARS, Bar, Group, Row
+from agentlab.views.wording import duration, one_line, seconds
 
 # Between two marks of an axis, in seconds.
 STEPS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
@@ -61,8 +61,14 @@ class TimelinePicture:
         return len(self.layout.rows)
 
     def scale(self, live: bool) -> Scale:
-        """Finished, the axis ends with the run; running, there is room on it to grow into."""
+        """Finished, the axis ends with the run; running, there is room on it to grow into.
+
+        If the run ends with calls, there is room for their names.
+        """
         reach = max(self.layout.reach, 0.1)
+        calls = [call for row in self.layout.rows[-3:] for call in row.calls]
+        if any(self.layout.until(call) > 0.85 * reach for call in calls):
+            reach *= 1.2
         span = reach if not live or self.layout.status else 5.0
         while span < reach:
             span *= 1.5
@@ -81,17 +87,11 @@ class TimelinePicture:
 
     def heading(self, scale: Scale) -> str:
         """The column headings, with the axis in seconds."""
-        marks = []
-        for at in ticks(scale.span):
-            left = 100 * at / scale.span
-            style = f"position:absolute;top:0;left:{left:.2f}%;font-size:12px"
-            marks.append(f'<span class="agentlab-tick" style="{style}">{_tick(at)}</span>')
-        style = "position:relative;height:18px;font-size:0"
-        axis = f'<div class="agentlab-axis" style="{style}">{" ".join(marks)}</div>'
+        marks = axis([(at, _tick(at)) for at in ticks(scale.span)], scale)
         return (
             f"<tr>{cell('turn', 'Turn', 'th', ' width=9%')}"
             f"{cell('what', 'What happened', 'th', ' width=25%')}"
-            f"{cell('chart', axis, 'th', ' width=57%')}"
+            f"{cell('chart', marks, 'th', ' width=57%')}"
             f"{cell('number', 'Took', 'th', ' width=9%')}</tr>"
         )
 
@@ -111,12 +111,16 @@ class TimelinePicture:
         return said(who, text, kind, scale, KINDS[kind], self.columns, row.events)
 
     def _turn(self, row: Row, scale: Scale) -> str:
-        last = {each.lane: each for each in row.bars if each.kind == "tool_result"}
+        last = {each.lane: each for each in row.calls}
         bars = [self._bar(each, row, scale, each is last.get(each.lane)) for each in row.bars]
+        bars += [self._group(group, row, scale) for group in row.groups()]
         nested = row.agent not in ("main", self.layout.main)
         turn = f"{one_line(row.agent, 12)} {row.turn}" if nested else f"{row.turn}"
         what = esc(one_line(row.what(), 120))
         title = f' title="{what}"'
+        together = row.together(self.layout.cap)
+        if together:
+            what += f'<br><span class="agentlab-together">{together}</span>'
         return (
             f"<tr>{cell('turn', esc(turn), 'th', ' scope=row')}"
             f"{cell('what', what, attributes=title)}"
@@ -126,9 +130,11 @@ class TimelinePicture:
 
     def _bar(self, each: Bar, row: Row, scale: Scale, last: bool) -> str:
         until = self.layout.until(each)
-        took = seconds(until - each.start)
+        took = (duration if each.kind == "tool_result" else seconds)(until - each.start)
         shape = {"wait": "thin", "retry": "dashed"}.get(each.kind, "full")
         paint, length = KINDS[each.kind], until - each.start
+        style = scale.place(each.start, length, paint, lane=each.lane, shape=shape)
+        more, room = self._beside(each, until, scale) if last else ("", "")
         if each.kind == "wait" and each.status == "failed":
             paint = KINDS["retry"]
         return bar(
@@ -136,13 +142,41 @@ class TimelinePicture:
             f"Turn {row.turn}, {_named(each)}: {'about ' if each.estimated else ''}{took}, "
             f"from {seconds(each.start)} to {seconds(until)}, {each.status}",
             each.kind,
-            scale.place(each.start, length, paint, lane=each.lane, shape=shape),
+            style + room,
             status=each.status,
             sources=each.events,
-            last=last,
+            more=more,
             ink="" if each.kind == "retry" else paint.ink,
             live=scale.live,
         )
+
+    def _beside(self, each: Bar, until: float, scale: Scale) -> tuple[str, str]:
+        """Names and style for the words of a short bar: they stand right of it, cut to the room.
+
+        Near the end of the axis they stand left, except in the first lane, where that is taken.
+        """
+        more = "agentlab-last agentlab-either" if each.lane else "agentlab-last"
+        if scale.live:
+            return more, ""
+        left = each.lane > 0 and until > 0.75 * scale.span
+        free = (each.start if left else scale.span - until) / scale.span
+        room = f";--agentlab-room:{max(0.0, 100 * free):.2f}cqw"
+        return more, room + (";--agentlab-right:0" if left else "")
+
+    def _group(self, group: Group, row: Row, scale: Scale) -> str:
+        """What stands behind calls that ran together."""
+        start = min(call.start for call in group.calls)
+        until = max(self.layout.until(call) for call in group.calls)
+        each = sum(self.layout.until(call) - call.start for call in group.calls)
+        words = f"{len(group.calls)} together"
+        cap = f" (cap {self.layout.cap})" if self.layout.cap else ""
+        detail = (
+            f"Turn {row.turn}, {words}, at most {group.most} at a time{cap}: "
+            f"{duration(until - start)}; one after another {duration(each)}"
+        )
+        style = scale.place(start, until - start, KINDS["wait"], lane=group.most - 1, shape="group")
+        sources = tuple(number for call in group.calls for number in call.events)
+        return bar([words], detail, "group", style, sources=sources, live=scale.live)
 
 
 def timeline_html(events: Iterable[Event]) -> str:
@@ -168,7 +202,7 @@ def timeline_text(events: Iterable[Event] | Layout) -> str:
             lines.append(f"{name:>7}  {one_line(row.text, 90)}")
         else:
             agent = "turn" if row.agent in ("main", layout.main) else one_line(row.agent, 4)
-            what = one_line(row.what(), TEXT_WHAT)
+            what = one_line(row.what(" | "), TEXT_WHAT)
             took = seconds(layout.took(row))
             lines.append(
                 f"{agent:>4}{row.turn:3d}  {_drawn(row, layout)}  {took:>6}  {what}".rstrip()
@@ -178,6 +212,8 @@ def timeline_text(events: Iterable[Event] | Layout) -> str:
         for kind, name in BARS.items()
         if layout.spent.get(kind, 0.0) > 0.0005
     ]
+    if any(row.groups() for row in rows):
+        spent.append("a | b together" + (f" (cap {layout.cap})" if layout.cap else ""))
     return "\n".join([*lines, *_wrapped(spent), layout.ending()])
 
 

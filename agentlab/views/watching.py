@@ -23,12 +23,18 @@ if TYPE_CHECKING:
     from agentlab.views.widgets import View
 
 HEARTBEAT_S = 0.25  # a kernel that only waits does not notice its interrupt button
-VIEWS = {"timeline": "Timeline", "meter": "Meter"}
+VIEWS = {
+    "timeline": "Timeline",
+    "meter": "Meter",
+    "context": "Context",
+    "inspector": "Inspector",
+}
+USUAL = ("timeline", "meter")
 Source = AsyncIterator[Event] | Iterable[Event] | str | os.PathLike[str]
 
 
-async def watch(source: Source, *, views: Sequence[str] = tuple(VIEWS)) -> Result:
-    """Show a run in ``views`` and return its `Result`.
+async def watch(source: Source, *, views: Sequence[str] = USUAL) -> Result:
+    """Show a run in ``views`` (timeline, meter, context, inspector) and return its `Result`.
 
     ``source`` is what ``agent.run(task)`` gives, or events that are there already, or the path of
     a transcript. If the cell is interrupted, the views say "cancelled" and the run is closed.

@@ -18,7 +18,9 @@ import anywidget
 import traitlets
 
 from agentlab.events import Event
+from agentlab.views.context import ContextPicture
 from agentlab.views.drawing import Picture
+from agentlab.views.inspector import InspectorPicture
 from agentlab.views.meter import MeterPicture
 from agentlab.views.page import heading, page, script, shorten, style_sheet
 from agentlab.views.timeline import TimelinePicture
@@ -41,7 +43,7 @@ class View(anywidget.AnyWidget):
     _picture_type: ClassVar[type[Picture]]
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._picture = self._picture_type()
+        self._picture = self._new_picture()
         super().__init__(name=self._picture.name)
         self._number = 0  # of the last message
         self._told = 0  # events whose JSON was sent
@@ -53,6 +55,9 @@ class View(anywidget.AnyWidget):
             self._picture.add(event)
         if self._picture.rows():
             self.commit()
+
+    def _new_picture(self) -> Picture:
+        return self._picture_type()
 
     def add(self, event: Event) -> None:
         """Take one event; it is shown within a moment."""
@@ -137,3 +142,19 @@ class Meter(View):
     """What did it cost? ``Meter(events)`` shows a run that is over."""
 
     _picture_type = MeterPicture
+
+
+class Context(View):
+    """What is in the window? ``Context(events)`` shows a run that is over."""
+
+    _picture_type = ContextPicture
+
+
+class Inspector(View):
+    """What went over the wire? ``Inspector(events)`` shows a run that is over."""
+
+    _css = style_sheet("inspector")
+
+    def _new_picture(self) -> Picture:
+        # Ids differ from run to run, so what is stored with a notebook has numbers in their place.
+        return InspectorPicture(exact=not static_only())

@@ -64,6 +64,11 @@ def seconds(value: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def duration(value: float) -> str:
+    """As `seconds`, and below a tenth of one in milliseconds: ``50 ms``."""
+    return f"{1000 * value:.0f} ms" if 0 < value < 0.0995 else seconds(value)
+
+
 def tokens(count: float, thin: str = THIN) -> str:
     """``12 345``, with thin separators."""
     return f"{int(count):,}".replace(",", thin)

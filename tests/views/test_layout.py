@@ -2,11 +2,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentlab.events import Event
+from agentlab.views.context import ContextPicture, context_text
+from agentlab.views.inspector import InspectorPicture, inspector_text
 from agentlab.views.layout import Layout
 from agentlab.views.meter import MeterPicture, meter_text
 from agentlab.views.page import page
 from agentlab.views.timeline import TimelinePicture, timeline_text
 
+PICTURES = (TimelinePicture, MeterPicture, ContextPicture, InspectorPicture)
 TURNS = st.lists(
     st.fixed_dictionaries(
         {
@@ -58,7 +61,7 @@ def test_bars_of_a_row_only_overlap_if_tools_ran_together(stream, turns, ends, s
 def test_drawing_after_every_event_ends_like_drawing_once(stream, turns, cut):
     events = build(stream, turns, True).events
     events = events[: round(cut * len(events))]
-    for picture_type in (TimelinePicture, MeterPicture):
+    for picture_type in PICTURES:
         stepwise, rows = picture_type(), {}
         for event in events:
             stepwise.add(event)
@@ -82,9 +85,11 @@ def test_events_in_any_order_and_of_any_shape_are_drawn(stream, data, turns):
         )
     ]
     events = data.draw(st.permutations(events + broken))
-    for picture in (TimelinePicture(events), MeterPicture(events)):
+    for picture_type in PICTURES:
+        picture = picture_type(events)
         assert page(picture, interactive=True).startswith("<div")
     assert timeline_text(events) and meter_text(events)
+    assert context_text(events) and inspector_text(events)
 
 
 def test_a_turn_is_a_row_and_its_time_is_shared_out_by_kind(demo):
@@ -106,6 +111,37 @@ def test_tools_that_ran_together_lie_in_lanes_and_others_do_not(stream):
     serial = Layout(stream().start().turn_of(calls=calls).events)
     assert [bar.lane for bar in bars(together, "tool_result")] == [0, 1, 2]
     assert [bar.lane for bar in bars(serial, "tool_result")] == [0, 0, 0]
+
+
+def test_more_calls_than_the_cap_use_its_lanes_again_and_are_one_group(stream):
+    run = stream().start().turn_of()
+    run.events.pop()  # the turn goes on
+    for index in range(5):  # two at a time: a call starts when the one before the last has ended
+        run.add("tool.execution_start", tool_use_id=f"t{index}", name="Read", input={})
+        run.now += 0.1
+        if index:
+            run.add("tool.execution_complete", tool_use_id=f"t{index - 1}", name="Read")
+    run.add("tool.execution_complete", tool_use_id="t4", name="Read")
+    (group,) = Layout(run.events).rows[1].groups()
+    assert (len(group.calls), group.most) == (5, 2)
+
+
+def test_batches_of_one_turn_are_groups_of_their_own(stream):
+    run = stream().start().turn_of()
+    run.events.pop()
+    for batch in ("ab", "c", "de"):
+        for name in batch:
+            run.add("tool.execution_start", tool_use_id=name, name=name, input={})
+        run.now += 0.1
+        for name in batch:
+            run.add("tool.execution_complete", tool_use_id=name, name=name)
+    row = Layout(run.events).rows[1]
+    assert [[call.key for call in group.calls] for group in row.groups()] == [
+        ["a", "b"],
+        ["d", "e"],
+    ]
+    assert row.together(10) == "2 together and 2 together (cap 10)"
+    assert row.what(" | ") == "a | b, c, d | e"
 
 
 def test_tools_that_ran_together_count_once(stream):

@@ -2,7 +2,8 @@ import pytest
 
 from agentlab.views.ledger import BUCKETS as BUCKET_NAMES
 from agentlab.views.page import style_sheet
-from agentlab.views.palette import BUCKETS, KINDS, Paint
+from agentlab.views.palette import BUCKETS, KINDS, PAIRS, Paint
+from agentlab.views.requests import KINDS as WINDOW
 from agentlab.views.rows import BARS
 
 
@@ -12,14 +13,14 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("paint", [*KINDS.values(), *BUCKETS.values()])
+@pytest.mark.parametrize("paint", [*KINDS.values(), *BUCKETS.values(), *PAIRS])
 def test_words_on_a_bar_can_be_read(paint: Paint):
     light, dark = sorted((luminance(paint.fill), luminance(paint.ink)), reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
 def test_kinds_do_not_share_a_colour():
-    fills = [paint.fill for paint in (*KINDS.values(), *BUCKETS.values())]
+    fills = [paint.fill for paint in (*KINDS.values(), *BUCKETS.values(), *PAIRS)]
     assert len(set(fills)) == len(fills)
 
 
@@ -28,7 +29,9 @@ def test_a_bucket_is_darker_the_dearer_its_tokens_are():
     assert shades == sorted(shades, reverse=True)
 
 
-@pytest.mark.parametrize("name", [*BARS, *(f"use_{name}" for name in BUCKETS), "user", "system"])
+@pytest.mark.parametrize(
+    "name", [*BARS, *WINDOW, *(f"use_{name}" for name in BUCKETS), "user", "system"]
+)
 def test_the_style_sheet_colours_every_kind_of_bar(name):
     assert f".agentlab-live .agentlab-{name.replace('_', '-')}" in style_sheet() or name == "wait"
     assert f"var(--agentlab-{name.replace('_', '-')})" in style_sheet()

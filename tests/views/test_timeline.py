@@ -7,11 +7,11 @@ from agentlab.views.timeline import ticks, timeline_html, timeline_text
 TEXT = """\
 Where did the time go? (simulated model)
    user  How many words do the files hold?
-turn  1  ......~=++!!!!!!                               2.1 s  Read a.txt, Read b.txt failed
+turn  1  ......~=++!!!!!!                               2.1 s  Read a.txt | Read b.txt failed
 turn  2                  !!!!!!!xxx.......+###          2.6 s  LS .
 turn  3                                      .......=   0.9 s  “Together they hold 42 words.”
 . waiting 3.2 s   x retry wait 0.5 s   ~ thinking 0.1 s   = text 0.2 s   + writing calls 0.2 s
-# running tools 1.5 s
+# running tools 1.5 s   a | b together
 Completed (3 turns, 5.7 s)"""
 
 
@@ -59,6 +59,36 @@ def test_the_page_is_a_table_that_can_be_read_without_styles(demo):
 def test_the_page_needs_nothing_from_outside_and_runs_nothing(demo):
     page = timeline_html(demo.events)
     assert not re.search(r"https?:|url\(|@import|<script|<link|<img|src=", page)
+
+
+def test_what_ran_together_is_named_with_the_cap_if_the_run_says_it(stream):
+    calls = [("Read", {"file_path": f"{letter}.txt"}) for letter in "abc"]
+    for limits, words in (({"concurrency": 10}, "3 together (cap 10)"), ({}, "3 together")):
+        run = stream().start(limits=limits).turn_of(calls=calls, together=True, tool_s=0.05)
+        html = timeline_html(run.turn_of(calls=calls).end().events)
+        assert f'agentlab-together">{words}<' in html
+        assert "at most 3 at a time" in html and "; one after another 0.3 s" in html
+        text = timeline_text(run.events)
+        assert "Read a.txt | Read b.txt | Read c.…" in text and "Read a.txt, Read b.txt" in text
+        assert ("a | b together (cap 10)" in text) == bool(limits)
+
+
+def test_each_call_says_how_long_it_took_itself(stream):
+    calls = [("Read", {"file_path": f"{letter}.txt"}) for letter in "ab"]
+    run = stream().start().turn_of(calls=calls, together=True, tool_s=0.03).end()
+    assert "Read a.txt 30 ms ; Read b.txt 60 ms" in bare(timeline_html(run.events))
+
+
+def test_words_beside_a_bar_are_given_the_room_that_there_is(stream):
+    calls = [("Read", {}), ("LS", {})]
+    run = stream().start().turn_of(calls=calls, together=True, tool_s=0.05)
+    html = timeline_html(run.events)
+    first, second = re.findall(r"agentlab-last[^>]*?--agentlab-room:([\d.]+)cqw([^\"]*)", html)
+    end = 100 / 1.2  # a run that ends with calls leaves room on its axis
+    share = 0.05 / run.now * end
+    assert float(first[0]) == pytest.approx(100 - end + share, abs=0.01) and not first[1]
+    assert float(second[0]) == pytest.approx(end - 2 * share, abs=0.01)  # left of the bar
+    assert second[1] == ";--agentlab-right:0"
 
 
 @pytest.mark.parametrize("where", ["task", "text", "name", "input", "model", "detail"])

@@ -129,6 +129,14 @@ def test_some_views_only(kernel):
     assert "What did it cost?" in meter["text/plain"]
 
 
+def test_the_context_and_the_inspector_are_shown_if_they_are_asked_for(kernel):
+    kernel.start("_ = await watch(run(), views=['context', 'inspector'])")
+    context, inspector = kernel.outputs()
+    assert "What is in the window?" in context["text/html"] and WIDGET not in context
+    assert "What went over the wire?" in inspector["text/plain"]
+    assert "toolu_" in inspector["text/html"]  # the ids as they were; see the stored form below
+
+
 def test_nothing_is_shown_for_a_run_that_never_started(kernel):
     kernel.start("""
     async def refused():
@@ -154,6 +162,19 @@ def test_built_notebooks_show_each_view_once_and_without_a_script(records):
     assert "<script" not in outputs[0]["text/html"]
 
 
+def test_built_notebooks_hold_no_ids(records):
+    kernel = Kernel(AGENTLAB_STATIC_VIEWS="1")
+    try:
+        kernel.start(records)
+        kernel.outputs()
+        kernel.start("_ = await watch(run(), views=['context', 'inspector'])")
+        outputs = kernel.outputs()
+    finally:
+        kernel.stop()
+    assert len(outputs) == 2 and "call 1" in outputs[1]["text/html"]
+    assert not any("toolu_" in text for o in outputs for text in (o["text/html"], o["text/plain"]))
+
+
 async def test_without_a_kernel_it_plays_in_the_terminal(demo, tmp_path, capsys):
     transcript = Transcript(tmp_path / "run.jsonl")
     for event in demo.stored:
@@ -165,7 +186,9 @@ async def test_without_a_kernel_it_plays_in_the_terminal(demo, tmp_path, capsys)
 
 
 async def test_what_it_cannot_show_it_says():
-    with pytest.raises(ValueError, match="no view 'window'; there are: timeline, meter"):
+    with pytest.raises(
+        ValueError, match="no view 'window'; there are: timeline, meter, context, inspector"
+    ):
         await watch([], views=["window"])
     with pytest.raises(TypeError, match=r"agent\.run"):
         await watch(asyncio.sleep(0))

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agentlab.views.widgets import Meter, Timeline
+from agentlab.views.widgets import Context, Inspector, Meter, Timeline
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -77,7 +77,7 @@ def test_looking_at_a_view_does_not_keep_rows_from_being_sent(sent, demo, look):
     assert list(sent[-1]["rows"]) == [0]
 
 
-@pytest.mark.parametrize("view", [Timeline, Meter])
+@pytest.mark.parametrize("view", [Timeline, Meter, Context, Inspector])
 def test_a_view_is_a_widget_while_it_runs_and_a_page_when_it_is_over(view, demo, monkeypatch):
     monkeypatch.delenv("AGENTLAB_STATIC_VIEWS", raising=False)
     running, _ = view(demo.events[:12])._repr_mimebundle_()

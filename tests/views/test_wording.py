@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentlab.views.wording import call_label, clean, one_line, seconds, status_words, tokens
+from agentlab.views.wording import (
+    call_label,
+    clean,
+    duration,
+    one_line,
+    seconds,
+    status_words,
+    tokens,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +26,13 @@ from agentlab.views.wording import call_label, clean, one_line, seconds, status_
 )
 def test_seconds(value, words):
     assert seconds(value) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(0, "0.0 s"), (0.0499, "50 ms"), (0.0994, "99 ms"), (0.0996, "0.1 s")]
+)
+def test_a_duration_below_a_tenth_of_a_second_is_in_milliseconds(value, words):
+    assert duration(value) == words
 
 
 def test_tokens_have_thin_separators():

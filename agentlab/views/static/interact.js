@@ -26,11 +26,19 @@ function agentlabInteract(root, eventOf) {
     opened?.removeAttribute("aria-expanded");
     opened = bar;
     bar.setAttribute("aria-expanded", "true");
-    const numbers = bar.dataset.e ? bar.dataset.e.split(",") : [];
-    json.textContent = numbers.map((n) => JSON.stringify(eventOf(n), null, 2)).join("\n\n")
+    const pieces = (bar.dataset.e ? bar.dataset.e.split(",") : []).map(eventOf);
+    json.textContent = (bar.dataset.whole ? [request(pieces, bar.dataset.whole)] : pieces)
+      .map((piece) => JSON.stringify(piece, null, 2)).join("\n\n")
       || "This is still going on; its event comes when it is done.";
     detail.querySelector("span").textContent = bar.getAttribute("aria-label");
     detail.hidden = !(readout.hidden = true);
+  };
+  // A request from its prompt and messages; "place:count:before" says what is left out.
+  const request = ([prompt, ...messages], whole) => {
+    const [place, count, before] = whole.split(":").map(Number);
+    if (count) messages.splice(place, 0, `… (${count} more messages)`);
+    if (before) messages.unshift(`… (${before} messages that no event tells of)`);
+    return { ...prompt, messages };
   };
   const close = () => {
     opened.removeAttribute("aria-expanded");
@@ -52,19 +60,40 @@ function agentlabInteract(root, eventOf) {
     const bar = barOf(event) ?? root.querySelector(".agentlab-bar:focus");
     readout.textContent = bar ? bar.getAttribute("aria-label") : "\u00a0";
   };
-  for (const name of ["mouseover", "mouseleave", "focusin"]) root.addEventListener(name, tell);
+  // A call and its result light up together.
+  let lit = null;
+  const light = (event) => {
+    const pair = event.type === "mouseleave" ? null : event.target.closest?.("[data-pair]");
+    if ((pair?.dataset.pair ?? null) === lit) return;
+    lit = pair?.dataset.pair ?? null;
+    for (const block of root.querySelectorAll("[data-pair]")) {
+      block.classList.toggle("agentlab-lit", block.dataset.pair === lit);
+    }
+  };
+  for (const name of ["mouseover", "mouseleave", "focusin"]) {
+    root.addEventListener(name, tell);
+    root.addEventListener(name, light);
+  }
   root.addEventListener("click", (event) => {
     const bar = barOf(event);
     if (bar) choose(bar), bar.focus({ preventScroll: true }), open(bar);
     else if (opened && event.target.closest("button")) close();
   });
+  // Up and down also go from line to line of what can be unfolded.
+  const line = (event) => {
+    const down = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!down || event.target.tagName !== "SUMMARY") return false;
+    const lines = [...root.querySelectorAll("summary")].filter((each) => each.checkVisibility());
+    lines[lines.indexOf(event.target) + down]?.focus();
+    return true;
+  };
   root.addEventListener("keydown", (event) => {
     const bar = barOf(event);
     const to = bar && moves[event.key] && next(bar, moves[event.key]);
     if (event.key === "Escape" && opened) close();
     else if (to) choose(to), to.focus(), opened && open(to);
     else if (bar && (event.key === "Enter" || event.key === " ")) open(bar);
-    else if (!(bar && moves[event.key])) return;
+    else if (!(bar && moves[event.key]) && !line(event)) return;
     event.preventDefault();
     event.stopPropagation();
   });
@@ -74,7 +103,11 @@ function agentlabInteract(root, eventOf) {
       const before = bars(old), now = bars(row);
       const same = (bar) => now[before.indexOf(bar)];
       const [focused, chosen, shown] = [document.activeElement, current, opened].map(same);
+      const unfolded = [...(old?.querySelectorAll("details") ?? [])].map((each) => each.open);
+      const line = [...(old?.querySelectorAll("summary") ?? [])].indexOf(document.activeElement);
       put();
+      row.querySelectorAll("details").forEach((each, at) => (each.open = unfolded[at] ?? each.open));
+      if (line >= 0) row.querySelectorAll("summary")[line]?.focus({ preventScroll: true });
       if (chosen) choose(chosen);
       if (!current?.isConnected) choose(bars(root)[0]);
       if (focused) focused.focus({ preventScroll: true });

@@ -1,7 +1,7 @@
 // The live form of a view. Python draws the parts (drawing.py); this puts them in place, in
 // batches. There is one state a model, however many views of it are open.
 
-const ROWS_A_FRAME = 200;
+const MS_A_FRAME = 8; // of drawing rows; laying them out takes about as long again
 
 // What has arrived so far: parts by name, rows and events by number. A gap in the messages, or a
 // view that opens late, asks Python for everything ("ready"); the snapshot is everything, at the end.
@@ -38,10 +38,11 @@ function render({ model, el }, state) {
   const [head] = root.getElementsByTagName("thead"), [body] = root.getElementsByTagName("tbody");
   const interaction = agentlabInteract(root, (number) => state.events[number]);
   const box = document.createElement("template");
+  const drawn = []; // the rows in the page (the table's own list of them is slow while it grows)
   const stale = new Set();
   let waiting = 0;
 
-  // At most ROWS_A_FRAME rows a frame, so that nothing stalls.
+  // A few milliseconds of rows a frame, so that nothing stalls.
   const paint = () => {
     waiting = 0;
     const { parts, rows } = state;
@@ -52,11 +53,16 @@ function render({ model, el }, state) {
     for (const [part, html] of [[top, parts.head], [head, parts.heading], [bottom, parts.foot]]) {
       if (part.shown !== html) part.innerHTML = part.shown = html;
     }
-    for (const index of [...stale].sort((a, b) => a - b).slice(0, ROWS_A_FRAME)) {
+    const widths = [...head.querySelectorAll("th")].map((each) => `minmax(0, ${parseFloat(each.width)}fr)`);
+    root.style.setProperty("--columns", widths.join(" "));
+    const until = performance.now() + MS_A_FRAME;
+    for (const index of [...stale].sort((a, b) => a - b)) {
       stale.delete(index);
       box.innerHTML = rows[index];
-      const row = box.content.firstElementChild, old = body.rows[index];
+      const row = box.content.firstElementChild, old = drawn[index];
       interaction.replace(old, row, () => (old ? old.replaceWith(row) : body.append(row)));
+      drawn[index] = row;
+      if (performance.now() > until) break;
     }
     if (parts.running && atEnd && !root.contains(document.activeElement)) {
       scroll.scrollTop = scroll.scrollHeight;

@@ -1,0 +1,236 @@
+"""The context view, "What is in the window?", drawn from the requests of `wire`.
+
+A row for each request, and in it a bar of what it was made of, in the order in which the server
+reads it: tools, system prompt, messages by kind. What is new since the request before stands behind
+a line; what the server found in its prompt cache is underlined.
+
+Nobody outside a server can count the tokens of one message, so the parts are estimates, scaled to
+add up to what the server counted for the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agentlab.costs import dollars
+from agentlab.events import Event
+from agentlab.views.drawing import Scale, axis, bar, cell, esc, legend, track
+from agentlab.views.page import page
+from agentlab.views.palette import BUCKETS
+from agentlab.views.palette import KINDS as PAINTS
+from agentlab.views.requests import KINDS, Part, Record, Request, tokens_by_kind
+from agentlab.views.wire import Wire
+from agentlab.views.wording import one_line, plural, tokens
+
+TEXT_ROWS = 12
+NOTE = "Parts are estimates, scaled to add up to what the server counted."
+SHORT = {
+    "thinking": "think",
+    "text": "text",
+    "tool_call": "calls",
+    "tool_result": "results",
+    "earlier": "earlier",
+}
+
+
+class ContextPicture:
+    """A context view in parts, growing as events are added."""
+
+    title = "What is in the window?"
+    name = "context"
+    columns = 6
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.wire = Wire(events)
+        self.add = self.wire.add
+        self.drawn = self.wire.drawn
+
+    @property
+    def events(self) -> Sequence[Record]:
+        return self.wire.records
+
+    @property
+    def simulated(self) -> bool:
+        return self.wire.simulated
+
+    @property
+    def running(self) -> bool:
+        return not self.wire.status
+
+    def idle(self, seconds: float) -> None:
+        """Waiting adds nothing."""
+
+    def rows(self) -> int:
+        return len(self.wire.requests)
+
+    def scale(self, live: bool) -> Scale:
+        return Scale(self.wire.widest, live, _step(self.wire.widest))
+
+    def head(self) -> str:
+        """The last request by kind: the legend of the colours, and the answer in numbers."""
+        if not self.wire.requests:
+            return ""
+        last = self.wire.requests[-1]
+        parts = [
+            (PAINTS[kind], KINDS[kind], f"{tokens(count)} ({100 * count / last.tokens:.0f} %)")
+            for kind, count in tokens_by_kind(last).items()
+        ]
+        return f"<p>In the last request: {_size(last)}{self._window()}</p>{legend(parts)}"
+
+    def heading(self, scale: Scale) -> str:
+        step, marks = _step(scale.span), []
+        for index in range(int(scale.span / step) + 1):
+            if index * step <= scale.span * 0.94:
+                marks.append((index * step, tokens(index * step)))
+        columns = [
+            ("turn", "Request", 11), ("chart", axis(marks, scale), 45), ("number", "Tokens", 11),
+            ("number", "Cached", 11), ("number", "Window", 11), ("number", "Input cost", 11),
+        ]  # fmt: skip
+        cells = [cell(kind, name, "th", f" width={width}%") for kind, name, width in columns]
+        return f"<tr>{''.join(cells)}</tr>"
+
+    def row(self, index: int, scale: Scale) -> str:
+        request = self.wire.requests[index]
+        bars, at, line = [], 0.0, False
+        for part, count in request.shares():
+            first = part.new and not line and at > 0
+            line = line or part.new
+            bars.append(self._bar(request, part, count, at, first, scale))
+            at += count
+        if request.cached:
+            bars.append(self._cached(request, scale))
+        return (
+            f"<tr>{cell('turn', esc(name_of(request)), 'th', ' scope=row')}"
+            f"{cell('chart', track(bars, 1, scale, extra=bool(request.cached)))}"
+            f"{cell('number', _size(request, ''))}"
+            f"{cell('number', tokens(request.cached) if request.usage else '')}"
+            f"{cell('number', share(request, self.wire))}"
+            f"{cell('number', dollars(request.cost) if request.usage else '')}</tr>"
+        )
+
+    def foot(self) -> str:
+        paint = BUCKETS["cache_read"]
+        style = f"display:inline-block;width:24px;height:6px;background-color:{paint.fill}"
+        strip = f'<span class="agentlab-strip" style="{style}"></span>'
+        line = '<span class="agentlab-newline" style="border-left:2px solid">&#8194;</span>'
+        words = f"{strip} read from the prompt cache &#8194;{line}new since the request before"
+        note = f'<p class="agentlab-ending">{esc(_said(self.wire))}</p>'
+        return f'<p class="agentlab-legend">{words}</p>{note}'
+
+    def text(self) -> str:
+        return context_text(self.wire)
+
+    def _window(self) -> str:
+        window = self.wire.window
+        if window is None:
+            return ", of a window whose size is not known"
+        percent = percentage(self.wire.requests[-1].tokens, window.context_tokens)
+        return f", {percent} of the {tokens(window.context_tokens)} of {esc(window.name)}"
+
+    def _bar(
+        self, request: Request, part: Part, count: float, at: float, line: bool, scale: Scale
+    ) -> str:
+        style = scale.place(at, count, PAINTS[part.kind])
+        about = "" if part.kind == "earlier" else "about "
+        old = "new" if part.new else "sent before"
+        number = f"{about}{tokens(count)} tokens, {percentage(count, request.tokens)}"
+        of = "" if part.count <= len(part.sources) else f" (last {len(part.sources)} in the JSON)"
+        if part.kind == "earlier":
+            old, of = plural(part.count, "message"), ""
+        elif part.kind not in ("system", "tools"):
+            old = f"{plural(part.count, 'block')}, {old}"
+        return bar(
+            [KINDS[part.kind], tokens(count)],
+            f"Request {name_of(request)}, {KINDS[part.kind]}: {number}, {old}{of}",
+            part.kind,
+            style + (";border-left:2px solid" if line and not scale.live else ""),
+            status="running" if request.state == "waiting" else "done",
+            sources=part.sources,
+            ink=PAINTS[part.kind].ink,
+            live=scale.live,
+            more="agentlab-new" if line else "",
+        )
+
+    def _cached(self, request: Request, scale: Scale) -> str:
+        words = f"{tokens(request.cached)} cached"
+        detail = f"Request {name_of(request)}: the first {tokens(request.cached)} tokens, "
+        detail += f"{percentage(request.cached, request.tokens)}, were read from the prompt cache"
+        sources = () if request.frame is None else (request.frame,)
+        style = scale.place(0.0, request.cached, BUCKETS["cache_read"], shape="under")
+        return bar([words], detail, "cached", style, sources=sources, live=scale.live)
+
+
+def context_html(events: Iterable[Event]) -> str:
+    """The context view of a run as one piece of HTML that needs nothing from outside."""
+    return page(ContextPicture(events))
+
+
+def context_text(events: Iterable[Event] | Wire) -> str:
+    """The context view of a run in a few aligned lines of text, at most 100 characters wide."""
+    wire = events if isinstance(events, Wire) else Wire(events)
+    lines = [ContextPicture.title + (" (simulated model)" if wire.simulated else "")]
+    by_request = {request.number: tokens_by_kind(request) for request in wire.requests}
+    kinds = [kind for kind in KINDS if any(kind in sums for sums in by_request.values())]
+    names = [*(SHORT.get(kind, kind) for kind in kinds), "total", "cached", "window", "cost"]
+    lines.append(f"{'':11}{_aligned(names)}")
+    shown: list[Request | None] = [*wire.requests]
+    left_out = len(shown) - TEXT_ROWS
+    if left_out > 1:
+        shown = [*wire.requests[: TEXT_ROWS - 4], None, *wire.requests[-3:]]
+    for request in shown:
+        if request is None:
+            lines.append(f"  … {left_out + 1} more requests …")
+            continue
+        counts = [tokens(by_request[request.number].get(kind, 0)) for kind in kinds]
+        counted = ["", ""] if not request.usage else [tokens(request.cached), dollars(request.cost)]
+        cells = [*counts, _size(request, ""), counted[0], share(request, wire), counted[1]]
+        lines.append(f"{'request':7}{name_of(request, 3):>4}{_aligned(cells)}")
+    return "\n".join([*(line.rstrip() for line in lines), _said(wire)])
+
+
+def _aligned(cells: list[str]) -> str:
+    return "".join(f"{text:>8}" for text in cells[:-1]) + f"{cells[-1]:>9}"
+
+
+def name_of(request: Request, width: int = 8) -> str:
+    """The number of a request, with the agent if it is not the main one."""
+    agent = f"{one_line(request.agent, width)} " if request.agent else ""
+    return f"{agent}{request.number}"
+
+
+def percentage(part: float, whole: float) -> str:
+    """``12 %``; ``0.3 %`` and ``<0.1 %`` where there is less."""
+    percent = 100 * part / whole if whole else 0.0
+    if 0 < percent < 0.05:
+        return "<0.1\u202f%"
+    return f"{percent:.1f}\u202f%" if percent < 9.95 else f"{percent:.0f}\u202f%"
+
+
+def share(request: Request, wire: Wire) -> str:
+    """How much of the model's window a request takes; nothing if that is not known."""
+    window = wire.window
+    return percentage(request.tokens, window.context_tokens) if window else ""
+
+
+def _size(request: Request, unit: str = " tokens") -> str:
+    return f"{'' if request.usage else '~'}{tokens(request.tokens)}{unit}"
+
+
+def _said(wire: Wire) -> str:
+    """What the numbers are, and what is not among them."""
+    said = [NOTE]
+    if any(request.missing for request in wire.requests):
+        said.append("Messages from before these events are counted, but not known.")
+    if wire.side_calls:
+        said.append(f"{plural(wire.side_calls, 'side call')} not shown: no event holds messages.")
+    if wire.simulated:
+        said.append("Simulated model: list prices, nothing was spent.")
+    return " ".join(said)
+
+
+def _step(span: float) -> float:
+    """The distance between two marks of an axis, in tokens: a round number."""
+    step: float = 1
+    while span / step > 5:
+        step *= 2.5 if str(step)[0] == "2" else 2
+    return step
