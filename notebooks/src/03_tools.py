@@ -255,10 +255,12 @@ for tool in toolbox(folder):
 from agentlab.views import watch
 
 agent = Agent(tools=[hands["Read"]], endpoint=lab)
-result = await watch(agent.run(CLUMSY), views=("timeline", "inspector"))
+result = await watch(agent.run(CLUMSY), views=("context", "inspector"))
 
 # %% [markdown] tags=["core"]
-# The inspector shows what went over the wire. Find the call that failed, and the answer that put it right.
+# The first view shows what is in the window, request by request. In so short a conversation most of it is the
+# tools: descriptions and schemas are sent, and paid for, in every request. The inspector shows what went over the
+# wire. Find the call that failed, and the answer that put it right.
 #
 # ## Break it
 #

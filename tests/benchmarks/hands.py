@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 Report = Callable[[str, str, str, bool | None], None]
@@ -26,6 +27,28 @@ async def hands_benchmark(report: Report, server: Server, by_hand: Callable[...,
     for kind in ("async", "sync"):
         await _ten_calls(report, kind)
     await _loop_with_threads(report, server, by_hand)
+    _read_a_megabyte(report)
+
+
+def _read_a_megabyte(report: Report, rounds: int = 201) -> None:
+    """The ``Read`` function (confined, decoded, bounded) over reading the bytes and nothing else."""
+    from agentlab.toolbox import file_tools
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "big.txt")
+        path.write_text("A line of text, as long as lines are.\n" * 27_600)
+        (read,) = (tool.function for tool in file_tools(folder) if tool.name == "Read")
+        bare, ours = [], []
+        for _ in range(rounds):
+            begun = time.perf_counter()
+            path.read_bytes()
+            middle = time.perf_counter()
+            read("big.txt")
+            ours.append(time.perf_counter() - middle)
+            bare.append(middle - begun)
+    mine, theirs = (statistics.median(taken) * 1e6 for taken in (ours, bare))
+    shown = f"{mine:.0f} / {theirs:.0f} us = {mine / theirs:.1f}"
+    report("Read of 1 MB over a bare read", shown, "under 3", mine / theirs < 3)
 
 
 # ------------------------------------------------------------------------------- ten calls at once
