@@ -31,7 +31,7 @@ async def hands_benchmark(report: Report, server: Server, by_hand: Callable[...,
 
 
 def _read_a_megabyte(report: Report, rounds: int = 201) -> None:
-    """The ``Read`` function (confined, decoded, bounded) over reading the bytes and nothing else."""
+    """The ``Read`` function (confined, decoded, bounded) over reading the bytes alone."""
     from agentlab.toolbox import file_tools
 
     with tempfile.TemporaryDirectory() as folder:
