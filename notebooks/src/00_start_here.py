@@ -215,7 +215,7 @@ with patch.dict(os.environ):
 # |---|---|
 # | 90 minutes | this chapter, then the `core` cells of [01](01_messages.ipynb) and [02](02_loop.ipynb), with the first exercise of each |
 # | half a day | the same three chapters whole, with all exercises; then run your `my_harness.py` in a terminal |
-# | two days | so far the course ends with chapter 02; the table in the README says what comes next |
+# | two days | all chapters that are there, [03](03_tools.ipynb) and [04](04_partition.ipynb) included; then give the agent a folder and a tool of your own. The README says what comes next |
 #
 # If something does not work, `agentlab doctor` in a terminal says what, and how to mend it. A chapter
 # that you have changed beyond repair comes back with `agentlab lab --reset 02`; your version is kept.
