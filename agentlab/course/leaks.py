@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _ALWAYS = {
-    # localhost:11434 is where everyone's Ollama listens; messages name it as an example
-    "a port": r"(?!localhost:11434\b)(?:127\.0\.0\.1|localhost|0\.0\.0\.0|\[::1\]):\d{2,5}",
+    "a port": r"(?:127\.0\.0\.1|localhost|0\.0\.0\.0|\[::1\]):\d{2,5}",
     "a path of this machine": r"/(?:tmp|home|root|Users|private|var/folders)/\w|\b[A-Z]:\\\\?\w",
     "a memory address": r"\bat 0x[0-9a-fA-F]{4,}|\bobject at\b",
     "a time": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d|\b\d\d:\d\d:\d\d[.,]\d{3,}",

@@ -53,8 +53,8 @@ what 3 * 4 is". (Tools offered now: {offered}.)
 I also play these scenarios:
 {plays}
 
-For a real model use connect("anthropic") with an API key, or connect("http://localhost:11434", \
-model="...") for a local server.""",
+For a real model use connect("anthropic") with an API key, or connect("http://...", model="...") \
+for a local server such as Ollama.""",
 }
 
 ITALIAN = {
@@ -98,5 +98,5 @@ Recito anche questi scenari:
 {plays}
 
 Per un modello vero usa connect("anthropic") con una chiave API, oppure \
-connect("http://localhost:11434", model="...") per un server locale.""",
+connect("http://...", model="...") per un server locale come Ollama.""",
 }

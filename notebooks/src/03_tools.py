@@ -196,8 +196,8 @@ for platform in ("linux", "win32"):
 # ### A fence
 #
 # A file tool takes a path from a stranger. `../../.ssh/id_rsa` is a path. So is a link inside the folder that
-# points outside. Resolve first, then compare, and compare *paths*, not text: `/work/app-secrets` begins with
-# `/work/app`.
+# points outside. Resolve first, then compare, and compare *paths*, not text: `/data/app-secrets` begins with
+# `/data/app`.
 
 # %% tags=["core"]
 from pathlib import Path

@@ -181,7 +181,7 @@ def test_what_differs_between_machines_is_a_leak(text, kind):
     "text",
     [
         "09:17", "2026-11-30T09:17+00:00", "$0.0013", "12\u202f345", "turn 3", "agentlab/loop.py",
-        "call_a", "workspace('quickstart') / 'notes/a.md'", "http://localhost:11434", "1.2.3.4",
+        "call_a", "workspace('quickstart') / 'notes/a.md'", "1.2.3.4",
     ],
 )  # fmt: skip
 def test_what_is_the_same_everywhere_is_none(text):
