@@ -5,9 +5,16 @@ what lets ``pytest --nbval`` compare the outputs of the notebooks with what stan
 """
 
 import os
+import signal
+import threading
 
 from agentlab.course.executing import LIVE, steady_environment
 
 for _name in LIVE:
     os.environ.pop(_name, None)
 os.environ.update(steady_environment())
+
+# Where the tests run in the background, or on several cores, Ctrl-C is ignored, and so it would be
+# by every program that they start. Some of them are stopped that way.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
