@@ -1,7 +1,7 @@
 """Benchmarks: one command, one table. Ratios within one run; times mean little across machines.
 
     python tests/benchmarks/run.py            # everything, about three minutes
-    python tests/benchmarks/run.py loop       # loop, hands, import, simulator: only that
+    python tests/benchmarks/run.py loop       # loop, hands, paths, import, simulator: only that
 
 Not part of the tests: a busy machine may miss a goal. Exit code 1 if one was missed.
 """
@@ -234,7 +234,7 @@ def import_benchmark(rounds: int = 7) -> None:
     report("  and it brings in", extra or "nothing", "nothing", not extra)
 
 
-PARTS = ("loop", "hands", "import", "simulator")
+PARTS = ("loop", "hands", "paths", "import", "simulator")
 
 
 def main() -> int:
@@ -254,6 +254,10 @@ def main() -> int:
         from hands import hands_benchmark
 
         asyncio.run(hands_benchmark(report, server, by_hand))
+    if "paths" in wanted:
+        from paths import paths_benchmark
+
+        paths_benchmark(report)
     if "simulator" in wanted:
         from load import simulator_benchmark
 
