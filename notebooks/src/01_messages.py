@@ -423,8 +423,8 @@ keep(text, user, assistant, tool_result, mend, INTERRUPTED=INTERRUPTED, chapter=
 # %% [markdown] tags=["core"]
 # ## In the wild
 #
-# - Unanswered tool calls are the most reported fault of agent products: Claude Code, Crush and the Strands SDK
-#   all had sessions that an interrupt made unusable, and all mend the history now when they load it.
+# - Unanswered tool calls are reported again and again: Claude Code, Crush and the Strands SDK all had sessions
+#   that an interrupt made unusable.
 # - Some gateways give two calls one id, or none. A harness renames them when they arrive, before they enter
 #   the history.
 # - The SDK's `tool_runner` keeps the conversation for you, and can even leave it on the server ("threads"). You

@@ -493,7 +493,7 @@ keep(*mine, TOOLS=TOOLS[:2], chapter=2)
 #   course are theirs.
 # - All have a limit, and they differ: openai-agents stops at 10 turns, claudette at 10 steps, smolagents
 #   at 20, pydantic-ai at 50 requests, agentlab at 25. (Defaults read on 2026-11-30.)
-# - `stop_reason != "tool_use"` taken for success is still the most copied mistake of agent tutorials.
+# - `stop_reason != "tool_use"` taken for success is a common mistake of agent tutorials: it calls a refusal an answer.
 #
 # **With a real model.** Set `ANTHROPIC_API_KEY`, then use `connect("anthropic")` at the top. It shows what it
 # costs and stops at 0.50 dollars. A real model answers in its own words and may take other turns; the

@@ -258,8 +258,8 @@ agent = Agent(tools=[hands["Read"]], endpoint=lab)
 result = await watch(agent.run(CLUMSY), views=("context", "inspector"))
 
 # %% [markdown] tags=["core"]
-# The first view shows what is in the window, request by request. In so short a conversation most of it is the
-# tools: descriptions and schemas are sent, and paid for, in every request. The inspector shows what went over the
+# The first view shows what is in the window, request by request. In the first one nearly all of it is the single
+# tool: its description and schema are sent, and paid for, in every request. The inspector shows what went over the
 # wire. Find the call that failed, and the answer that put it right.
 #
 # ## Break it
@@ -364,6 +364,6 @@ keep(describe, validate, JSON_TYPES=JSON_TYPES, chapter=3)
 # - The SDK makes tools from functions too: `@beta_tool` takes name, schema and docstring, and `strict=True` makes the
 #   API enforce the schema. Forcing a tool with `tool_choice` is refused by current models; say in the prompt when a tool
 #   is due, or ask for structured output.
-# - Edits by exact, unique text (`old_string`, `new_string`) won against line numbers and patches: a model that
-#   miscounts lines still quotes text well, and an edit that does not match changes nothing.
-# - `eval` as a calculator is in more public agent tutorials than not.
+# - Claude Code edits by exact, unique text (`old_string`, `new_string`) instead of line numbers, and so does the API's own
+#   text editor tool: an edit that does not match changes nothing, and the model is told.
+# - `eval` as a calculator is still common in agent tutorials, mostly with a comment beside it that says not to.
