@@ -10,7 +10,7 @@ add up to what the server counted for the whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from agentlab.costs import dollars
 from agentlab.events import Event
@@ -18,8 +18,8 @@ from agentlab.views.drawing import Scale, axis, bar, cell, esc, legend, track
 from agentlab.views.page import page
 from agentlab.views.palette import BUCKETS
 from agentlab.views.palette import KINDS as PAINTS
-from agentlab.views.requests import KINDS, Part, Record, Request, tokens_by_kind
-from agentlab.views.wire import Wire
+from agentlab.views.requests import KINDS, Part, Request, tokens_by_kind
+from agentlab.views.wire import Wire, WirePicture
 from agentlab.views.wording import one_line, plural, tokens
 
 TEXT_ROWS = 12
@@ -33,7 +33,7 @@ SHORT = {
 }
 
 
-class ContextPicture:
+class ContextPicture(WirePicture):
     """A context view in parts, growing as events are added."""
 
     title = "What is in the window?"
@@ -44,21 +44,6 @@ class ContextPicture:
         self.wire = Wire(events)
         self.add = self.wire.add
         self.drawn = self.wire.drawn
-
-    @property
-    def events(self) -> Sequence[Record]:
-        return self.wire.records
-
-    @property
-    def simulated(self) -> bool:
-        return self.wire.simulated
-
-    @property
-    def running(self) -> bool:
-        return not self.wire.status
-
-    def idle(self, seconds: float) -> None:
-        """Waiting adds nothing."""
 
     def rows(self) -> int:
         return len(self.wire.requests)
@@ -72,7 +57,11 @@ class ContextPicture:
             return ""
         last = self.wire.requests[-1]
         parts = [
-            (PAINTS[kind], KINDS[kind], f"{tokens(count)} ({100 * count / last.tokens:.0f} %)")
+            (
+                PAINTS[kind],
+                KINDS[kind],
+                f"{tokens(count)} ({100 * count / max(1, last.tokens):.0f} %)",
+            )
             for kind, count in tokens_by_kind(last).items()
         ]
         return f"<p>In the last request: {_size(last)}{self._window()}</p>{legend(parts)}"

@@ -10,7 +10,7 @@ The events do not hold everything that was sent: what is missing is said below.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from agentlab.events import Event
@@ -20,8 +20,8 @@ from agentlab.views.context import name_of
 from agentlab.views.drawing import Scale, bar, cell, esc
 from agentlab.views.page import page
 from agentlab.views.palette import FAILED, KINDS
-from agentlab.views.requests import Record, Request
-from agentlab.views.wire import Wire
+from agentlab.views.requests import Request
+from agentlab.views.wire import Wire, WirePicture
 from agentlab.views.wire_blocks import (
     FIRST,
     GIST,
@@ -46,7 +46,7 @@ NOT_THERE = (
 )
 
 
-class InspectorPicture:
+class InspectorPicture(WirePicture):
     """An inspector in parts, growing as events are added.
 
     Two rows for each request: what was sent, and what came back. ``exact``: with the ids as they
@@ -61,21 +61,6 @@ class InspectorPicture:
         self.wire = Wire(events)
         self.exact = exact
         self.add = self.wire.add
-
-    @property
-    def events(self) -> Sequence[Record]:
-        return self.wire.records
-
-    @property
-    def simulated(self) -> bool:
-        return self.wire.simulated
-
-    @property
-    def running(self) -> bool:
-        return not self.wire.status
-
-    def idle(self, seconds: float) -> None:
-        """Waiting sends nothing."""
 
     def drawn(self) -> list[int]:
         return [2 * index + side for index in self.wire.drawn() for side in (0, 1)]

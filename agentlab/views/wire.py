@@ -10,7 +10,7 @@ A message is kept once, as a numbered record, however often it was sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -286,3 +286,24 @@ _TAKERS = {
     "session.error": Wire._error,
     "session.end": Wire._end,
 }
+
+
+class WirePicture:
+    """What the pictures drawn from a `Wire` have in common."""
+
+    wire: Wire
+
+    @property
+    def events(self) -> Sequence[Record]:
+        return self.wire.records
+
+    @property
+    def simulated(self) -> bool:
+        return self.wire.simulated
+
+    @property
+    def running(self) -> bool:
+        return not self.wire.status
+
+    def idle(self, seconds: float) -> None:
+        """Waiting sends nothing and adds nothing."""
