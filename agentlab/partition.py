@@ -14,7 +14,6 @@ path never overlap, not even those of two agents. Built in chapter 04.
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import traceback
 from collections.abc import AsyncGenerator, Sequence
@@ -70,10 +69,20 @@ def concurrency_cap(given: int | None = None) -> int:
     return given
 
 
-@functools.cache
 def pool(cap: int) -> ThreadPoolExecutor:
-    """Threads for plain functions, as many as may run at once (Python's own pool is smaller)."""
-    return ThreadPoolExecutor(cap, thread_name_prefix="agentlab-tool")
+    """Threads for plain functions, as many as may run at once (Python's own pool is smaller).
+
+    They belong to the event loop that runs: a tool that runs an agent of its own, in its thread,
+    has a loop and a pool of its own, and never waits for a thread that waits for it.
+    """
+    pools = _pools.setdefault(asyncio.get_running_loop(), {})
+    if cap not in pools:
+        pools[cap] = ThreadPoolExecutor(cap, thread_name_prefix="agentlab-tool")
+    return pools[cap]
+
+
+_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, ThreadPoolExecutor]]
+_pools = WeakKeyDictionary()
 
 
 async def run_batches(

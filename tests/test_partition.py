@@ -675,3 +675,21 @@ async def test_tools_that_wait_for_each_other_do_not_stop_virtual_time():
     async with asyncio.timeout(20):
         ended = [o async for _, o in run_batches([call] * 3, clock, 10) if o is not None]
     assert len(ended) == 3 and clock.now() == pytest.approx(3.0)
+
+
+async def test_tools_that_run_agents_of_their_own_do_not_wait_for_each_others_threads():
+    @tool(is_read_only=True)
+    def inner() -> str:
+        """Read."""
+        return "read"
+
+    @tool(is_read_only=True)
+    def outer() -> str:
+        """Run tools of its own, in its thread."""
+        calls = prepared(inner, *[{}] * 3)
+        ended = asyncio.run(happenings(calls, RealClock(), cap=2))
+        return str(sum(outcome is not None for _, outcome in ended))
+
+    async with asyncio.timeout(20):
+        ended = await happenings(prepared(outer, {}, {}), RealClock(), cap=2)
+    assert [o.block["content"] for _, o in ended if o is not None] == ["3", "3"]

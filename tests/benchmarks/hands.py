@@ -138,6 +138,7 @@ async def _loop_with_threads(
             figures = f"{min(mine):.0f} / {min(theirs):.0f} us = {ratio:.2f}"
             goal, met = ("at most 0.85", ratio <= 0.85) if turns == 50 else ("", None)
             report(f"CPU a turn, tool in a thread, over by hand, {turns} turns", figures, goal, met)
+        await reference.close()
 
 
 async def _by_agent(endpoint: Any, turns: int, folder: str) -> None:

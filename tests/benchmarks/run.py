@@ -144,6 +144,7 @@ async def loop_benchmark(rounds: int = 7) -> None:
             goal, met = ("at most 0.80", ratio <= 0.80) if turns == 50 else ("", None)
             report(f"CPU a turn, agent.run over a loop by hand, {turns} turns", figures, goal, met)
             added[turns] = await _added(endpoint, url, turns, folder)
+        await reference.close()
         growth = added[200] / added[10]
         shown = f"{added[10]:.0f}, {added[50]:.0f}, {added[200]:.0f} us"
         report(
@@ -208,6 +209,7 @@ async def _added(endpoint: object, url: str, turns: int, folder: str) -> float:
         await by_agent(endpoint, turns, folder)
         ended = time.process_time()
         differences.append(((ended - middle) - (middle - started)) / (turns + 1) * 1e6)
+    await raw.close()
     return statistics.median(differences)
 
 
