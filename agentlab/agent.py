@@ -162,9 +162,9 @@ class Agent:
         """
         if not task.strip():
             raise ValueError("the task is empty; nothing was sent")
-        if self._running:
-            raise RuntimeError("this agent is at work; wait for it, or make another one")
         await self._describe_tools()
+        if self._running:  # from here to where it is set nothing is awaited
+            raise RuntimeError("this agent is at work; wait for it, or make another one")
         setup = replace(self._setup, client=self.endpoint.client(), limits=self._limits())
         state = loop.State(self.history, started_at=setup.clock.now())
         first = [setup.event("session.start", 0, **self._about())]

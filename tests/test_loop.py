@@ -156,6 +156,13 @@ async def test_c22_an_empty_task_sends_nothing(play):
     assert not agent.history and not endpoint.simulator.log.since(mark)
 
 
+async def test_of_two_tasks_at_the_same_time_one_is_refused(play):
+    agent = Agent(tools=[task_complete], endpoint=play(say("x"), say("y")))
+    ended = await asyncio.gather(agent.ask("one"), agent.ask("two"), return_exceptions=True)
+    assert [type(e) for e in ended].count(RuntimeError) == 1
+    assert [m["role"] for m in agent.history] == ["user", "assistant"]
+
+
 async def test_half_a_character_in_the_task_is_no_trouble(play, tmp_path):
     agent = Agent(endpoint=play(say("fine")), transcript=tmp_path / "t.jsonl")
     assert (await agent.ask("caf\udce9")).ok
