@@ -27,6 +27,10 @@ class Reply:
     """A message while it grows. Complete once ``done``; until then it may be cut anywhere."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin again: what came so far is void."""
         self.id = self.model = ""
         self.blocks: list[Block] = []
         self.stop_reason: str | None = None
@@ -173,7 +177,7 @@ async def stream_reply(
             if wait is None:
                 raise
             reason = f"{type(error).__name__}: {short(error)}"
-        reply.__init__()  # type: ignore[misc]
+        reply.forget()
         yield "model.retry", {"attempt": attempt, "reason": reason, "wait_s": wait}
         await clock.sleep(wait)
 
