@@ -172,7 +172,9 @@ def _anthropic(model: str | None, budget_usd: float) -> Endpoint:
 def _server(url: str, model: str | None, budget_usd: float | None) -> Endpoint:
     if not model:
         raise ProviderError(f"Say which model {url} should use: connect({url!r}, model='...').")
-    if budget_usd is not None and find_model(model) is None:
+    if find_model(model) is not None:
+        budget_usd = _number("AGENTLAB_BUDGET_USD", budget_usd)
+    elif budget_usd is not None:
         raise ProviderError(
             f"There is no price for the model {model!r}, so no budget could be kept; leave it out."
         )

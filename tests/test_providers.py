@@ -102,6 +102,14 @@ def test_any_server_that_speaks_the_protocol_will_do(url):
         assert len(simulator.log) >= 1
 
 
+def test_a_budget_holds_wherever_the_price_is_known(monkeypatch):
+    monkeypatch.setenv("AGENTLAB_BUDGET_USD", "0.02")
+    assert connect("http://localhost:1", model="claude-haiku-5-5").budget_usd == 0.02
+    assert connect("http://localhost:1", model="qwen3").budget_usd is None
+    with pytest.raises(ProviderError, match="no budget could be kept"):
+        connect("http://localhost:1", model="qwen3", budget_usd=1.0)
+
+
 def test_a_local_model_is_not_asked_for_what_it_may_not_know():
     endpoint = connect("http://localhost:1", model="qwen3")
     assert endpoint.thinking("qwen3") is None
