@@ -217,4 +217,4 @@ def test_links_that_change_all_the_time_open_nothing_outside(tmp_path):
     found = fuzz().attack(tmp_path, 400, seed=7)
     assert found.leaks == [] and found.tried == 400
     assert found.reached > 0 and found.refused > 0
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads, "a thread that exchanges links goes on"
