@@ -91,6 +91,7 @@ class VirtualClock:
     def __init__(self, start: datetime.datetime = EPOCH) -> None:
         self._start = start
         self._now = 0.0
+        self._sleeping: list[float] = []  # when those wake who sleep outside of a turn's tools
         self._lock = threading.Lock()
 
     def now(self) -> float:
@@ -100,13 +101,20 @@ class VirtualClock:
         return self._start + datetime.timedelta(seconds=self._now)
 
     async def sleep(self, seconds: float) -> None:
-        """Move time on by ``seconds`` without waiting; other tasks get their turn."""
+        """Move time on without waiting. Sleeps of tasks that run together overlap."""
         here = _here.get()
         if here is not None and here[0].clock is self:
             await here[0].sleep(seconds)
-        else:
-            self.advance(seconds)
-            await asyncio.sleep(0)
+            return
+        wake_at = self._now + max(0.0, seconds)
+        self._sleeping.append(wake_at)
+        try:
+            await asyncio.sleep(0)  # who starts together goes to sleep before anyone wakes
+            while wake_at > min(self._sleeping):  # noqa: ASYNC110 (it waits for its place)
+                await asyncio.sleep(0)
+            self.advance(wake_at - self._now)
+        finally:
+            self._sleeping.remove(wake_at)
 
     def advance(self, seconds: float) -> None:
         with self._lock:

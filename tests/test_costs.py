@@ -97,6 +97,21 @@ def test_the_virtual_clock_stands_still_until_it_is_moved():
     assert clock.wall() - VirtualClock().wall() == datetime.timedelta(seconds=3601)
 
 
+def test_virtual_sleeps_of_tasks_that_run_together_overlap():
+    async def main():
+        clock, woken = VirtualClock(), []
+
+        async def sleep(name, *times):
+            for seconds in times:
+                await clock.sleep(seconds)
+                woken.append((name, round(clock.now(), 6)))
+
+        await asyncio.gather(sleep("long", 1.0), sleep("short", 0.3, 0.3), sleep("last", 1.2))
+        return woken
+
+    assert asyncio.run(main()) == [("short", 0.3), ("short", 0.6), ("long", 1.0), ("last", 1.2)]
+
+
 def test_the_real_clock_cannot_be_moved():
     clock = RealClock()
     clock.advance(1000)

@@ -86,7 +86,7 @@ def status_words(status: str, detail: str = "") -> str:
 
 
 def call_label(name: str, arguments: Any, width: int = 40) -> str:
-    """A tool call on one line: ``Read a.txt``, ``Grep pattern=TODO, path=src``."""
+    """A tool call on one line: ``Read a.txt``, ``Grep pattern=rain, path=src``."""
     if not isinstance(arguments, dict) or not arguments:
         return one_line(name, width)
     values = list(arguments.items())
