@@ -8,12 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from agentlab import tokens
+from agentlab.simulator import marks
+from agentlab.simulator.conversation import Conversation
 from agentlab.simulator.faults import Fault
+from agentlab.simulator.prefix import chain
 from agentlab.simulator.reply import Block, Reply, cut
 from agentlab.simulator.sse import Event, event
 
 _LAST_FEW = 3  # tokens
-_IN_STREAM = frozenset(("cut_clean", "cut_dirty", "error_event", "stall", "unknown_event"))
+IN_STREAM = frozenset(("cut_clean", "cut_dirty", "error_event", "stall", "unknown_event"))
 
 
 def spoil_reply(reply: Reply, fault: Fault, body: dict[str, Any]) -> Reply:
@@ -42,12 +45,14 @@ def spoil_reply(reply: Reply, fault: Fault, body: dict[str, Any]) -> Reply:
             return replace(reply, stop_reason="future_stop")
         case "bad_json" if calls:
             return _broken_json(reply)
+        case "loop":
+            return _repeated(reply, body)
     return reply
 
 
 def spoil_stream(events: Iterable[Event], fault: Fault, request_id: str) -> Iterator[Event]:
     """The stream with the fault in it, after ``fault.after`` events."""
-    if fault.kind not in _IN_STREAM:
+    if fault.kind not in IN_STREAM:
         yield from events
         return
     for number, item in enumerate(events):
@@ -97,3 +102,47 @@ def _broken_json(reply: Reply) -> Reply:
         content=[*reply.content[: last + 1]],
         partial_json=written.rstrip("}") + ("," if len(written) > 2 else "") + ' "broken": nope',
     )
+
+
+def _repeated(reply: Reply, body: dict[str, Any]) -> Reply:
+    """A reply that makes the last call again, if its result is all that has come since.
+
+    The new id has the mark of the old one (the same step of the same scenario), so that is where
+    the scenario goes on once the loop ends. After a new task nothing is repeated: the history
+    would then stand in the scenario of the old one.
+    """
+    call = _answered_call(body)
+    if call is None:
+        return reply
+    before = chain(body).whole
+    mark = marks.decode(str(call["id"]))
+    fresh = f"toolu_{before}"  # for a call with an id from elsewhere
+    if mark is not None:
+        fresh = marks.encode_tool_id(replace(mark, prefix=before), mark.call)
+    content = [{**call, "id": fresh}]
+    usage = {**reply.usage, "output_tokens": tokens.count_content(content)}
+    usage["output_tokens_details"] = {"thinking_tokens": 0}
+    return replace(
+        reply,
+        content=content,
+        partial_json=None,
+        stop_reason="tool_use",
+        stop_sequence=None,
+        stop_details=None,
+        usage=usage,
+    )
+
+
+def _answered_call(body: dict[str, Any]) -> Block | None:
+    """The last call of the history, if the request ends with its result and still offers it."""
+    try:
+        last = Conversation(body).last
+        offered = {tool.get("name") for tool in body.get("tools") or ()}
+        may_call = (body.get("tool_choice") or {}).get("type") != "none"
+        if last.texts or not may_call or not last.calls:
+            return None
+        call = last.calls[-1]
+        answered = call["id"] in last.results and call["name"] in offered
+    except (AttributeError, KeyError, TypeError):  # validation is off: anything may stand there
+        return None
+    return {key: call[key] for key in ("type", "id", "name", "input")} if answered else None

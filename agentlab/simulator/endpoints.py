@@ -60,7 +60,7 @@ class Core:
             return
         reply = self._reply(exchange, made)
         if fault is not None:
-            reply = broken.spoil_reply(reply, fault, exchange.body)
+            reply = self._spoil(exchange, reply, fault)
         usage = reply.usage
         self._log(
             exchange,
@@ -72,6 +72,14 @@ class Core:
             stop_reason=reply.stop_reason,
         )
         await self._send(exchange, reply, fault)
+
+    def _spoil(self, exchange: Exchange, reply: Reply, fault: Fault) -> Reply:
+        """The reply with the fault in it. A fault that finds nothing to spoil was not played."""
+        spoilt = broken.spoil_reply(reply, fault, exchange.body)
+        if spoilt == reply and fault.kind not in broken.IN_STREAM:
+            self.faults.put_back(fault)
+            del exchange.facts["fault"]
+        return spoilt
 
     def _pick_fault(self, exchange: Exchange) -> Fault | None:
         if not len(self.faults):

@@ -4,9 +4,12 @@
     simulator.faults.add(Fault("cut_dirty", probability=0.1, seed=7))  # one in ten, repeatable
     stall = simulator.faults.add(Fault("stall", seconds=60))           # every call …
     stall.on = False                                                   # … until switched off
+    simulator.faults.add(Fault("loop", times=2))           # twice, at the first calls that it can
 
 Calls are requests for a message, counted from when the fault was added; retries count. Of several
-faults the first that applies is played. The same can be written in a JSON file, see `load_faults`.
+faults the first that applies is played; one that then finds nothing to spoil, as ``bad_json`` in a
+reply without a tool call, was not played. The same can be written in a JSON file, see
+`load_faults`. In a notebook, `agentlab.views.Board` has a switch for each of the common ones.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -38,6 +42,7 @@ Kind = Literal[
     "unknown_event",  # an event type that nobody knows yet
     "unknown_block",  # a block type that nobody knows yet
     "unknown_stop",  # a stop reason that nobody knows yet
+    "loop",  # the model makes its last tool call again, instead of going on
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
 AT_ONCE = frozenset(("status", "refuse", "reset"))  # played before the request is looked at
@@ -64,12 +69,13 @@ class FaultError(Exception):
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Fault:
-    """One fault. Without ``calls`` and ``probability`` it is played at every call."""
+    """One fault. Without ``calls``, ``probability`` and ``times`` it is played at every call."""
 
     kind: Kind
     calls: tuple[int, ...] = ()  # which calls, counted from 1
     probability: float | None = Field(default=None, ge=0, le=1)  # of each call
     seed: int = 0  # same seed, same calls
+    times: int | None = Field(default=None, ge=1)  # at most so often
     model: str = ""  # only for requests for this model
     status: int = Field(default=529, ge=400, le=599)  # for status, and for error_event
     message: str = ""  # default: what the API says with that status
@@ -103,13 +109,22 @@ class Fault:
 
 
 class Armed:
-    """A fault that was added. Set ``on`` to False to switch it off, and to True again."""
+    """A fault that was added. Set ``on`` to False to switch it off, and to True again.
 
-    def __init__(self, fault: Fault) -> None:
+    ``tell`` is called, in the server's thread, when it was played.
+    """
+
+    def __init__(self, fault: Fault, tell: Callable[[], None] | None = None) -> None:
         self.fault = fault
+        self.tell = tell
         self.on = True
         self.calls = 0  # calls since it was added
         self.played = 0  # how often it was played
+
+    @property
+    def spent(self) -> bool:
+        """Whether it was played as often as it may be."""
+        return self.fault.times is not None and self.played >= self.fault.times
 
     def __repr__(self) -> str:
         state = "on" if self.on else "off"
@@ -133,12 +148,17 @@ class Faults:
     def __repr__(self) -> str:
         return f"<faults {'on' if self.on else 'off'}: {list(self._armed)}>"
 
-    def add(self, fault: Fault) -> Armed:
-        """Arm a fault; the answer is its switch."""
-        armed = Armed(fault)
+    def add(self, fault: Fault, tell: Callable[[], None] | None = None) -> Armed:
+        """Arm a fault; the answer is its switch. ``tell`` is called when it was played."""
+        armed = Armed(fault, tell)
         with self._lock:
             self._armed.append(armed)
         return armed
+
+    def remove(self, armed: Armed) -> None:
+        """Take one fault away; nothing happens if it is not there any more."""
+        with self._lock, suppress(ValueError):
+            self._armed.remove(armed)
 
     def clear(self) -> None:
         """Remove all faults."""
@@ -151,13 +171,24 @@ class Faults:
             chosen: Armed | None = None
             for armed in self._armed:
                 armed.calls += 1
-                applies = self.on and armed.on and armed.fault.applies(armed.calls, model)
-                if applies and chosen is None:
+                ready = self.on and armed.on and not armed.spent
+                if ready and chosen is None and armed.fault.applies(armed.calls, model):
                     chosen = armed
             if chosen is None:
                 return None
             chosen.played += 1
-            return chosen.fault
+        if chosen.tell:
+            chosen.tell()
+        return chosen.fault
+
+    def put_back(self, fault: Fault) -> None:
+        """A fault that was picked found nothing to spoil, so it was not played."""
+        armed = next((a for a in self if a.fault is fault and a.played), None)
+        if armed is not None:
+            with self._lock:
+                armed.played -= 1
+            if armed.tell:
+                armed.tell()
 
 
 def load_faults(path: str | Path) -> list[Fault]:

@@ -28,7 +28,9 @@ from agentlab.simulator.scenario import (
 
 Call = tuple[str, dict[str, Any]]
 _NUDGE = re.compile(
-    r"task_?complete|mark(?:ed)? the task (?:as )?complete|task is complete", re.IGNORECASE
+    r"task_?complete|mark(?:ed)? the task (?:as )?complete|task is complete"
+    r"|^your reply was cut off",
+    re.IGNORECASE,
 )
 
 _THANKS = re.compile(

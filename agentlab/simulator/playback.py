@@ -26,6 +26,7 @@ from agentlab.simulator.improviser import understands
 from agentlab.simulator.marks import Mark
 from agentlab.simulator.offered import Offered
 from agentlab.simulator.prefix import Chain
+from agentlab.simulator.roles import play_of
 from agentlab.simulator.scenario import IMPROVISER, Chat, ScenarioError
 from agentlab.simulator.turns import CLEARED, Block, Lost, Result, Say
 
@@ -57,14 +58,15 @@ def play(
     Args:
         request: the request body.
         chain: its hashes; the reply's marks carry ``chain.whole``.
-        scenario: plays this one, whatever the messages say.
+        scenario: plays this one, whatever the messages say (a side call has a role of its own).
         now: seconds on the simulator's clock, for scenarios that ask.
 
     Raises ScenarioError, which names scenario and step, if a scenario fails or is not known.
     """
     talk = Conversation(request)
     offered = Offered(request)
-    stage = _Stage(talk.locate(scenario), talk, request, offered, now)
+    place = play_of(talk) or talk.locate(scenario)
+    stage = _Stage(place, talk, request, offered, now)
     say, note = stage.next_turn(), ""
     if say is None and _is_for_the_improviser(talk, stage.ended):
         note = f"{stage.ended}, improvised"
@@ -162,7 +164,7 @@ class _Stage:
         """What of a turn the history does not have yet: calls not made, or text that was cut."""
         last = rounds[-1]
         if say.calls:
-            made = sum(len(r.calls) for r in rounds)
+            made = len({_number(c, order) for r in rounds for order, c in enumerate(r.calls)})
             if not made:
                 return say
             if self.offered.parallel or made >= len(say.calls):
@@ -183,8 +185,7 @@ class _Stage:
         made: dict[int, tuple[Block, Block | None]] = {}
         for here in rounds:
             for order, call in enumerate(here.calls):
-                mark = marks.decode(str(call.get("id")))
-                made[mark.call if mark else order] = call, here.results.get(str(call.get("id")))
+                made[_number(call, order)] = call, here.results.get(str(call.get("id")))
         if not say.calls and not made:
             return "\n".join(rounds[-1].notes) if rounds else ""
         results: list[Result] = []
@@ -257,6 +258,12 @@ def _thinking(request: dict[str, Any]) -> str:
     asked = (request.get("thinking") or {}).get("type")
     model = find_model(str(request.get("model")))
     return asked or (model.default_thinking if model else "adaptive")
+
+
+def _number(call: Block, order: int) -> int:
+    """Which call of its turn it is, counted from 0: as its id says, else by its place."""
+    mark = marks.decode(str(call.get("id")))
+    return mark.call if mark else order
 
 
 def _result(call: Block, result: Block | None) -> Result:

@@ -7,9 +7,13 @@ import anthropic
 import httpx2
 import pytest
 
-from agentlab.models import default_model, small_model
-from agentlab.simulator import Fault, FaultError, Faults, load_faults, start
+from agentlab.models import all_models, default_model, small_model
+from agentlab.simulator import Fault, FaultError, Faults, load_faults, marks, start
+from agentlab.simulator.broken import spoil_reply
 from agentlab.simulator.faults import KINDS
+from agentlab.simulator.rehearsal import definitions
+from agentlab.simulator.reply import Reply
+from agentlab.simulator.scenario import all_scenarios, get
 
 MODEL = default_model()
 TOOL = {
@@ -290,9 +294,167 @@ def test_what_nobody_knows_yet(simulator, client):
 def test_every_kind_is_described_and_unknown_ones_are_refused():
     from pydantic import ValidationError
 
-    assert len(KINDS) == 15
+    assert len(KINDS) == 16
     with pytest.raises(ValidationError, match="Input should be 'status', 'refuse'"):
         Fault("explode")
+
+
+# A model that repeats itself
+
+READ = {
+    "name": "Read",
+    "input_schema": {"type": "object", "properties": {"file_path": {"type": "string"}}},
+}
+TOOLS = {
+    "Read": lambda file_path="": f"{file_path}: heron, wren, lark",
+    "LS": lambda path=".": "README.md\ndata.csv" if path != "." else "README.md\nnotes/",
+    "Grep": lambda pattern="", path=".": "README.md:1: TODO",
+    "Calculator": lambda expression="": "42",
+    "Clock": lambda: "2026-11-30T09:17+00:00",
+    "Write": lambda file_path="", content="": "Written.",
+    "Bash": lambda command="": "exit code: 0\n1",
+    "TaskComplete": lambda summary="": "Noted.",
+}
+
+
+def converse(client, task, turns=7, tools=TOOLS, history=(), **request):
+    """The plainest loop: the tool calls that were made, the last text, and the history."""
+    messages, calls, text = [*history, {"role": "user", "content": task}], [], ""
+    body = {"model": MODEL, "max_tokens": 4000, "tools": definitions(tools), **request}
+    for _ in range(turns):
+        reply = client.messages.create(**body, messages=messages)
+        text = "".join(block.text for block in reply.content if block.type == "text")
+        messages.append({"role": "assistant", "content": [b.to_dict() for b in reply.content]})
+        made = [block for block in reply.content if block.type == "tool_use"]
+        if not made:
+            return calls, text, messages
+        calls += [(call.name, call.input) for call in made]
+        messages.append({"role": "user", "content": [result(call, tools) for call in made]})
+    return calls, text, messages
+
+
+def result(call, tools):
+    block = {"type": "tool_result", "tool_use_id": call.id}
+    try:
+        return {**block, "content": tools[call.name](**call.input)}
+    except (KeyError, TypeError) as error:
+        return {**block, "content": str(error), "is_error": True}
+
+
+def ids(messages):
+    blocks = [b for m in messages if m["role"] == "assistant" for b in m["content"]]
+    return [block["id"] for block in blocks if block["type"] == "tool_use"]
+
+
+def test_a_looping_model_makes_its_last_call_again_under_a_fresh_id(simulator, client):
+    task = "Read the three files pond.md, hedge.md and roof.md."
+    simulator.faults.add(Fault("loop"))
+    calls, _, messages = converse(client, task, turns=4)
+    assert calls[3:] == [("Read", {"file_path": "roof.md"})] * 3
+    assert len(set(ids(messages))) == len(ids(messages)) == 6
+    assert [marks.decode(id).step for id in ids(messages)] == [1] * 6
+    last = simulator.log.last
+    assert (last.fault, last.stop_reason) == ("loop", "tool_use")
+
+
+@pytest.mark.parametrize("scenario", [s.name for s in all_scenarios()])
+def test_every_scenario_goes_on_where_it_was_when_the_loop_ends(simulator, client, scenario):
+    task, forced = get(scenario).example, {"agentlab-scenario": scenario}
+    calls, text, messages = converse(client, task, extra_headers=forced)
+    ends = messages[-1]["role"] == "assistant"
+    for number in range(2, len(messages) // 2 + 1):
+        simulator.faults.clear()
+        armed = simulator.faults.add(Fault("loop", calls=(number, number + 1)))
+        looped, final, _ = converse(client, task, turns=9, extra_headers=forced)
+        assert armed.played in (1, 2) or not calls
+        assert without_repeats(looped)[: len(calls)] == without_repeats(calls)
+        assert final == text or not ends
+
+
+def without_repeats(calls):
+    return [call for n, call in enumerate(calls) if n == 0 or call != calls[n - 1]]
+
+
+def test_what_ends_the_loop_may_be_the_number_of_times(simulator, client):
+    armed = simulator.faults.add(Fault("loop", times=2))
+    calls, text, _ = converse(client, "What is 6 * 7?")
+    assert len(calls) == 3 and "42" in text
+    assert armed.spent and armed.played == 2
+
+
+def test_a_looping_model_turns_to_a_new_task(simulator, client):
+    _, _, history = converse(client, "What is 6 * 7?")
+    armed = simulator.faults.add(Fault("loop"))
+    calls, _, _ = converse(client, "Read pond.md", turns=2, history=history)
+    assert calls == [("Read", {"file_path": "pond.md"})] * 2
+    assert armed.played == 1
+
+
+@pytest.mark.parametrize(
+    "request_", [{"tools": [READ]}, {"tools": [TOOL], "tool_choice": {"type": "none"}}]
+)
+def test_a_looping_model_only_calls_what_it_may_call(simulator, client, request_):
+    _, _, messages = converse(client, "What is 6 * 7?", turns=1)
+    armed = simulator.faults.add(Fault("loop"))
+    reply = client.messages.create(model=MODEL, max_tokens=1000, messages=messages, **request_)
+    assert reply.stop_reason == "end_turn" and armed.played == 0
+
+
+@pytest.mark.filterwarnings("ignore:Using Claude with")
+def test_a_looping_model_may_have_to_think_first(simulator, client):
+    armed = simulator.faults.add(Fault("loop", times=1))
+    model = next(name for name, known in all_models().items() if "enabled" in known.thinking)
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    calls, text, _ = converse(client, "What is 6 * 7?", model=model, thinking=thinking)
+    assert len(calls) == 2 and "42" in text and armed.played == 1
+
+
+def test_a_call_with_an_id_from_elsewhere_is_repeated_too(simulator, client):
+    _, _, messages = converse(client, "What is 6 * 7?", turns=1)
+    text = json.dumps(messages).replace(ids(messages)[0], "toolu_of_another_server")
+    simulator.faults.add(Fault("loop"))
+    body = {**BODY, "messages": json.loads(text)}
+    call = client.messages.create(**body).content[-1]
+    assert (call.name, call.input) == ("Calculator", {"expression": "6 * 7"})
+    assert call.id.startswith("toolu_") and call.id != "toolu_of_another_server"
+
+
+@pytest.mark.parametrize("messages", [[], ["?"], [{"role": "assistant", "content": [{}]}], None])
+def test_without_validation_a_loop_takes_any_history(messages):
+    body = {"messages": messages, "tools": ["?"]}
+    assert spoil_reply(Reply("msg", MODEL, [], "end_turn", {}), Fault("loop"), body).content == []
+
+
+# How often
+
+
+def test_a_fault_that_finds_nothing_to_spoil_was_not_played(simulator, ask):
+    simulator.faults.clear()
+    told = []
+    armed = simulator.faults.add(Fault("loop", times=1), lambda: told.append(armed.played))
+    ask()
+    assert (armed.played, armed.spent, simulator.log.last.fault) == (0, False, "")
+    assert told == [1, 0]
+
+
+def test_bad_json_waits_for_a_reply_with_a_call(simulator, client):
+    armed = simulator.faults.add(Fault("bad_json", times=1))
+    client.messages.create(model=MODEL, max_tokens=100, messages=BODY["messages"])
+    assert armed.played == 0
+    with pytest.raises(ValueError, match="Unable to parse tool parameter JSON"):
+        streamed(client)
+    assert armed.spent
+    streamed(client)
+
+
+def test_a_fault_can_be_taken_away(simulator, ask):
+    first = simulator.faults.add(Fault("status", status=429))
+    second = simulator.faults.add(Fault("status", status=529))
+    simulator.faults.remove(first)
+    simulator.faults.remove(first)
+    with pytest.raises(anthropic.OverloadedError):
+        ask()
+    assert list(simulator.faults) == [second] and second.played == 1
 
 
 # From a file
@@ -325,6 +487,7 @@ def test_faults_from_a_file(tmp_path):
         ('[{"kind": "stall", "second": 1}]', "fault 1: no field 'second'. Allowed: kind, calls"),
         ('[{"kind": "status", "status": 200}]', "status: Input should be greater than or equal"),
         ('[{"kind": "status", "calls": "1"}]', "fault 1: calls: Input should be a valid tuple"),
+        ('[{"kind": "loop", "times": 0}]', "fault 1: times: Input should be greater than or equal"),
     ],
 )
 def test_a_bad_file_says_where_and_what_is_allowed(tmp_path, content, message):
