@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentlab.clock import FIRST_TOKEN_S
 from agentlab.costs import Usage
+from agentlab.failures import StreamIncomplete
 from agentlab.messages import Block, Message, distinct_ids
-from agentlab.retry import StreamIncomplete
+from agentlab.retry import Tries
 
 if TYPE_CHECKING:
     from agentlab.loop import Setup
@@ -105,10 +106,10 @@ class Reply:
         block = self.blocks[index]
         match delta.type:
             case "text_delta":
-                block["text"] += delta.text
+                block["text"] = block.get("text", "") + delta.text
                 return "assistant.text_delta", {"text": delta.text}
             case "thinking_delta":
-                block["thinking"] += delta.thinking
+                block["thinking"] = block.get("thinking", "") + delta.thinking
                 return "assistant.thinking_delta", {"text": delta.thinking}
             case "input_json_delta" if index in self._json:
                 self._json[index].append(delta.partial_json)
@@ -145,14 +146,15 @@ async def stream_reply(
 ) -> AsyncGenerator[Piece, None]:
     """Send ``request`` and fill ``reply``, yielding the pieces to show as they arrive.
 
-    A passing failure is repeated as `Retry` says, with a ``model.retry`` piece before each wait;
-    what had been shown of that attempt is void. Raises the SDK's error when it gives up.
+    A passing failure is repeated as `Retry` says, with a ``model.retry`` piece before each wait:
+    the whole request, since half a reply cannot be gone on with. What had been shown of the
+    attempt is void. Raises the SDK's error when it gives up, or ComeBackLater.
     """
     import anthropic
 
     limits, clock = setup.limits, setup.clock
+    tries = Tries(setup.retry, clock)
     timeout = anthropic.Timeout(limits.request_s, read=limits.idle_s, connect=10.0)
-    attempt = 1
     while True:
         started = clock.now()
         try:
@@ -172,36 +174,9 @@ async def stream_reply(
                 raise StreamIncomplete("the stream ended before the message was complete")
             return
         except Exception as error:
-            attempt += 1
-            wait = setup.retry.wait(error, attempt)
-            if wait is None:
+            again = tries.after(error)
+            if again is None:
                 raise
-            reason = f"{type(error).__name__}: {short(error)}"
         reply.forget()
-        yield "model.retry", {"attempt": attempt, "reason": reason, "wait_s": wait}
-        await clock.sleep(wait)
-
-
-def short(error: Exception) -> str:
-    """An error in one line: the API's own message where there is one."""
-    text = getattr(error, "api_message", None) or str(error) or type(error).__name__
-    return " ".join(text.split())[:300]
-
-
-_HINTS = {
-    401: "The endpoint does not accept this key. Set ANTHROPIC_API_KEY, or use connect().",
-    404: "The endpoint does not know this model. Name one that it has: connect(model='...').",
-    413: "The request is too large. Send less: shorter results, or a new conversation.",
-    429: "The endpoint limits how much you may send. Wait a while, then ask again.",
-}
-
-
-def hint(error: Exception) -> str:
-    """What to do about an error of the endpoint, in one line."""
-    status = getattr(error, "status_code", 0)
-    if status in _HINTS:
-        return _HINTS[status]
-    if 400 <= status < 500:
-        rule: str = getattr(error, "rule", "")
-        return rule or "The endpoint refused the request; the message says why."
-    return "The endpoint failed or could not be reached. Is it running? Ask again to go on."
+        yield "model.retry", again
+        await clock.sleep(again["wait_s"])
