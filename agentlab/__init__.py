@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from agentlab.agent import Agent as Agent
     from agentlab.agent import Result as Result
     from agentlab.events import Event as Event
+    from agentlab.hooks import Hooks as Hooks
     from agentlab.limits import Limits as Limits
+    from agentlab.permissions import Permissions as Permissions
+    from agentlab.permissions import Rules as Rules
     from agentlab.providers import Endpoint as Endpoint
     from agentlab.providers import connect as connect
     from agentlab.tools import Tool as Tool
@@ -27,8 +30,11 @@ _HOME = {
     "Agent": "agent",
     "Endpoint": "providers",
     "Event": "events",
+    "Hooks": "hooks",
     "Limits": "limits",
+    "Permissions": "permissions",
     "Result": "agent",
+    "Rules": "permissions",
     "Tool": "tools",
     "Transcript": "transcript",
     "connect": "providers",

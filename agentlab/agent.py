@@ -11,23 +11,28 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agentlab import loop
-from agentlab.confirm import Confirm, ask_the_user
 from agentlab.costs import Usage, dollars
 from agentlab.events import SCHEMA_VERSION, Event
+from agentlab.hooks import NO_HOOKS, Hooks, Merged
+from agentlab.instructions import read_instructions
 from agentlab.limits import Limits
-from agentlab.messages import History, user, valid_unicode
+from agentlab.messages import History, text, user, valid_unicode
+from agentlab.models import find_model, small_model
 from agentlab.partition import concurrency_cap
+from agentlab.permissions.gate import Gate
+from agentlab.permissions.policy import Permissions
 from agentlab.providers import Endpoint, connect
 from agentlab.retry import Retry
 from agentlab.toolbox.complete import task_complete
 from agentlab.tools import Tool, ToolContext
 from agentlab.transcript import Loaded, Transcript, history_of, load
 
+FAREWELL_S = 1.0  # what SessionEnd hooks have when a run is cancelled
 HEARTBEAT_S = 0.25  # wakes an idle kernel so that its interrupt button works (ipykernel 7.4)
 GOOD = ("completed", "task_complete")
 
@@ -78,7 +83,9 @@ class Agent:
     """A model that can act.
 
     ``model``: a model's name, or None for the endpoint's. ``tools``: what it may use. ``system``:
-    its standing instructions. ``endpoint``: from `connect`; the simulator if left out.
+    its standing instructions, to which the AGENTS.md of ``workspace`` is added. ``endpoint``: from
+    `connect`; the simulator if left out. ``permissions``: who may do what; left out, nothing is
+    asked about against the simulator, and everything that changes something elsewhere.
     ``transcript``: a path or a `Transcript` that every event is written to. ``autopilot``: go on
     until the model says that the task is complete. System and tools are read once, here.
     """
@@ -89,15 +96,17 @@ class Agent:
         tools: Sequence[Tool] = (),
         system: str = "",
         *,
+        workspace: str | os.PathLike[str] | None = None,
         endpoint: Endpoint | None = None,
         limits: Limits | None = None,
         retry: Retry | None = None,
+        permissions: Permissions | None = None,
+        hooks: Hooks | None = None,
         transcript: str | os.PathLike[str] | Transcript | None = None,
         autopilot: bool = False,
         max_tokens: int = 8192,
         normalise: bool = True,
         concurrency: int | None = None,
-        confirm: Confirm | None = None,
         history: Iterable[dict[str, Any]] = (),
         name: str = "main",
     ) -> None:
@@ -112,21 +121,29 @@ class Agent:
         names = [tool.name for tool in tools]
         if len(set(names)) < len(names):
             raise ValueError(f"two tools share a name: {', '.join(names)}")
+        if permissions is None:
+            permissions = _default_permissions(self.endpoint, workspace, tools)
         self._setup = loop.Setup(
             client=None,
             model=model or self.endpoint.model,
             clock=self.endpoint.clock,
             tools={tool.name: tool for tool in tools},
-            system=system,
+            system=_with_instructions(system, workspace),
             limits=limits or Limits(),
-            retry=retry or Retry(),
+            retry=retry or Retry(seed=0 if self.endpoint.simulated else None),
             autopilot=autopilot,
             max_tokens=max_tokens,
             normalise=normalise,
             cap=concurrency_cap(concurrency),
-            confirm=confirm or (None if self.endpoint.simulated else ask_the_user),
+            gate=Gate(
+                permissions or _default_permissions(self.endpoint, workspace, tools),
+                hooks or NO_HOOKS,
+            ),
+            small_model=small_model() if find_model(model or self.endpoint.model) else "",
             thinking=self.endpoint.thinking(model or self.endpoint.model),
             name=name,
+            session=transcript.path.stem if transcript else name,
+            transcript=str(transcript.path.absolute()) if transcript else "",
         )
         self._running = False
         self._resumed: Event | None = None  # the session.start that this conversation goes on from
@@ -138,6 +155,8 @@ class Agent:
         Model and system prompt are those of the transcript unless given; the tools are functions,
         so give them again. Raises TranscriptError and FileNotFoundError as `load` does.
         """
+        if "system" not in arguments:
+            arguments.pop("workspace", None)  # its AGENTS.md stands in the transcript's system
         loaded: Loaded = load(path)
         start = next(e for e in reversed(loaded.events) if e.type == "session.start")
         arguments = {"model": start.model, "system": start.system, **arguments}
@@ -155,6 +174,11 @@ class Agent:
         said = f"{len(self.history)} messages"
         return f"Agent({self._setup.model}, {tools}, {said}, at {self.endpoint.name})"
 
+    @property
+    def tools(self) -> dict[str, Tool]:
+        """The tools that it has, by name. What is put in its place here runs from then on."""
+        return self._setup.tools
+
     async def run(self, task: str) -> AsyncGenerator[Event, None]:
         """Work on ``task``, yielding events. A second run continues the conversation.
 
@@ -166,17 +190,11 @@ class Agent:
         if self._running:  # from here to where it is set nothing is awaited
             raise RuntimeError("this agent is at work; wait for it, or make another one")
         setup = replace(self._setup, client=self.endpoint.client(), limits=self._limits())
-        state = loop.State(self.history, started_at=setup.clock.now())
-        first = [setup.event("session.start", 0, **self._about())]
-        self.history.append(user(valid_unicode(task)))
-        first.append(setup.event("user.message", 0, message=self.history[-1], origin="user"))
+        state = loop.State(self.history, started_at=setup.clock.now(), task=task)
         self._running, ended = True, False
         heartbeat = asyncio.create_task(_heartbeat())
         try:
-            for event in first:
-                self._store(event)
-                yield event
-            async with aclosing(loop.run(setup, state)) as events:
+            async with aclosing(self._events(setup, state)) as events:
                 async for event in events:
                     self._store(event)
                     ended = ended or event.type == "session.end"
@@ -193,6 +211,39 @@ class Agent:
             if not ended:  # cancelled: nobody listens any more, but the transcript says so
                 for event in loop.ending(setup, replace(state, status="cancelled"), state.turn):
                     self._store(event)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(FAREWELL_S):
+                        await self._hooked("SessionEnd", setup, state, reason="cancelled")
+
+    async def _events(self, setup: loop.Setup, state: loop.State) -> AsyncGenerator[Event, None]:
+        """The events of one run: what the hooks say to its start, the task, the loop, its end."""
+        source = "resume" if len(self.history) else "startup"
+        yield setup.event("session.start", 0, **self._about())
+        task = [text(valid_unicode(state.task))]
+        for name, data in (("SessionStart", {"source": source}), ("UserPromptSubmit", {})):
+            heard = await self._hooked(name, setup, state, prompt=state.task, **data)
+            for kind, about in heard.events():
+                state = loop.charge(state, kind, about)
+                yield setup.event(kind, 0, **about)
+            if heard.decision == "deny":
+                state = replace(state, status="blocked", detail=heard.reason)
+            elif heard.text():
+                task.append(text(heard.text()))
+        if not state.status:
+            self.history.append(user(*task) if len(task) > 1 else user(valid_unicode(state.task)))
+            yield setup.event("user.message", 0, message=self.history[-1], origin="user")
+        status = state.status
+        async with aclosing(loop.run(setup, state)) as events:
+            async for event in events:
+                status = event.data.get("status", status)
+                yield event
+        heard = await self._hooked("SessionEnd", setup, state, reason=status)
+        for kind, about in heard.events():
+            yield setup.event(kind, 0, **about)
+
+    async def _hooked(self, name: str, setup: loop.Setup, state: loop.State, **data: Any) -> Merged:
+        """What the hooks of a life-cycle event say."""
+        return await setup.gate.fire(name, data, setup.circumstances(state))
 
     async def ask(self, task: str) -> Result:
         """Work on ``task`` to the end and return the `Result`."""
@@ -247,6 +298,24 @@ class Agent:
     def _store(self, event: Event) -> None:
         if self.transcript is not None:
             self.transcript.write(event)
+
+
+def _with_instructions(system: str, workspace: str | os.PathLike[str] | None) -> str:
+    """The system prompt with the AGENTS.md of a workspace, read once, here."""
+    instructions = read_instructions(workspace) if workspace is not None else ""
+    return "\n\n".join(filter(None, [system, instructions]))
+
+
+def _default_permissions(
+    endpoint: Endpoint, workspace: str | os.PathLike[str] | None, tools: Sequence[Tool]
+) -> Permissions | None:
+    """Without any given: none against the simulator, which works on throw-away copies."""
+    if endpoint.simulated:
+        return None
+    from agentlab.permissions.asking import best_asker
+
+    root = next((tool.root for tool in tools if tool.root), ".")
+    return Permissions(workspace=workspace or root, ask=best_asker())
 
 
 def _without_thinking(history: History) -> list[dict[str, Any]]:

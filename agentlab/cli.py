@@ -1,4 +1,4 @@
-"""The command line: ``agentlab lab | demo | run | serve | replay | doctor``.
+"""The command line: ``agentlab lab | demo | run | range | ratchet | serve | replay | doctor``.
 
 Every command loads what it needs when it runs, so that ``agentlab --help`` is quick. Bad input gets
 one line that says what to do. Exit codes: 0 fine, 1 the run failed or was stopped, 2 bad usage.
@@ -181,7 +181,7 @@ def run(
         str | None, typer.Argument(metavar="TASK", help="What to do, in quotes.")
     ] = None,
     workspace: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder that the agent may read.")
+        Path, typer.Option(metavar="DIR", help="The folder that the agent works in.")
     ] = Path(),
     scenario: Annotated[
         str | None, typer.Option(metavar="NAME", help="Let the simulated model play this scenario.")
@@ -200,8 +200,18 @@ def run(
     autopilot: Annotated[
         bool, typer.Option("--autopilot", help="Go on until the model says the task is complete.")
     ] = False,
+    mode: Annotated[
+        str | None,
+        typer.Option(help="default, accept_edits, plan (changes nothing) or bypass."),
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Use what the folder's own settings allow, and hooks.")
+    ] = False,
 ) -> None:
-    """Give an agent a task; it may read files, calculate and tell the time.
+    """Give an agent a task in a folder. You are asked before it changes or runs anything.
+
+    What needs no question, or is never allowed, stands in the folder's .agentlab/settings.json and
+    in yours (~/.agentlab/settings.json); where nobody can be asked, the answer is no.
 
     Every event is written to a transcript in ./agentlab-runs (if that cannot be written: in the
     folder for application data). Nothing is spent unless you ask for the endpoint anthropic.
@@ -210,6 +220,7 @@ def run(
     Examples:
       agentlab run "What is 17 * 23?"
       agentlab run "List the files here" --workspace notes
+      agentlab run "What would you change?" --mode plan
       agentlab run --resume agentlab-runs/2026-11-30T09-17-00.jsonl "And the second one?"
       agentlab run "Summarise notes.md" --endpoint anthropic --budget 0.10
       agentlab run "Hello" --endpoint http://localhost:11434 --model qwen3
@@ -225,9 +236,12 @@ def run(
         fail(f"there is no folder {workspace}. Name one that exists: --workspace DIR")
     speed = _speed(None)
     chosen = connect(endpoint, model=model, budget_usd=budget, speed=speed, scenario=scenario)
+    if mode is not None and mode not in runs.MODES:
+        fail(f"there is no mode {mode!r}; there are: {', '.join(runs.MODES)}")
     agent, path = runs.agent(
-        chosen, workspace, resume=resume, max_turns=max_turns, autopilot=autopilot, model=model
-    )
+        chosen, workspace, resume=resume, max_turns=max_turns, autopilot=autopilot, model=model,
+        mode=mode, trust=trust,
+    )  # fmt: skip
     try:
         finished = asyncio.run(_play(agent, task or runs.GO_ON))
     except KeyboardInterrupt:
@@ -251,6 +265,73 @@ def _speed(given: float | None) -> float | None:
     if given is None and "AGENTLAB_SPEED" not in os.environ and sys.stdout.isatty():
         return READING_SPEED
     return given
+
+
+@app.command("range")
+def attack_range(
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help="Only this kind; may be repeated.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE:FUNCTION", help="Your matcher [default: what ships]."),
+    ] = None,
+) -> None:
+    """Score a permission check on the attack range: what it misses, where it cries wolf.
+
+    A matcher is a function: matcher(command, rules), asked about shell commands, or
+    matcher(tool, input, rules), asked about everything. It answers "allow", "ask" or "deny".
+    The exit code is 0 if everything critical was stopped, else 1.
+
+    \b
+    Examples:
+      agentlab range                            the permissions that ship
+      agentlab range --kind chain --kind path   only these kinds
+      agentlab range --file my_matcher.py:decide
+    """
+    from rich.console import Console
+
+    from agentlab.range_ import from_file, load, packaged
+    from agentlab.range_.terminal import run, show
+
+    kinds = kind or None
+    load(kinds)
+    matcher = packaged if file is None else from_file(file)
+    console = Console(highlight=False)
+    try:
+        scored = run(matcher, kinds, console)
+    except KeyboardInterrupt:
+        fail("stopped.", 1)
+    show(scored, console)
+    raise typer.Exit(1 if scored.critical else 0)
+
+
+@app.command()
+def ratchet(
+    workspace: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The project, with its hooks and failures.")
+    ] = Path(),
+) -> None:
+    """Make the failures of a project again, with each hook off, and name hooks that catch nothing.
+
+    The log is .agentlab/failures.jsonl. Only Write and Edit are really run, in throw-away copies;
+    the hooks run for real. Exit code 1: a failure would happen again.
+
+    \b
+    Examples:
+      agentlab ratchet
+      agentlab ratchet ~/project
+    """
+    from agentlab.ratchet import replay as replay_failures
+
+    if not workspace.is_dir():
+        fail(f"there is no folder {workspace}")
+    try:
+        replayed = asyncio.run(replay_failures(workspace))
+    except ValueError as error:
+        fail(str(error))
+    typer.echo(str(replayed))
+    raise typer.Exit(1 if replayed.missed else 0)
 
 
 @app.command()

@@ -20,6 +20,7 @@ from agentlab.tokens import CHARS_PER_TOKEN
 FIRST_TOKEN_S = 0.8  # a plausible time to first token; an assumption, not a measurement
 TOKENS_PER_S = 80.0  # a plausible generation speed; likewise
 TOOL_S = 0.05  # what a tool call takes if it does not say; likewise
+ANSWER_S = 4.0  # what a user needs to read a question and answer it; likewise
 EPOCH = datetime.datetime(2026, 11, 30, 9, 17, tzinfo=datetime.UTC)
 
 

@@ -5,14 +5,21 @@ Which demos a chapter has stands in the index of chapters; here stands what each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from agentlab.agent import Agent
 from agentlab.course.chapters import demos as names
 from agentlab.course.workspaces import Workspace, workspace
+from agentlab.hooks import Hooks, on
+from agentlab.permissions import Permissions, Rules
+from agentlab.permissions.asking import best_asker
+from agentlab.permissions.classifier import Classifier
 from agentlab.providers import Endpoint
-from agentlab.toolbox import calculator, clock_tool, file_tools
+from agentlab.resources import data_path
+from agentlab.toolbox import calculator, clock_tool, file_tools, toolbox
 
 
 class UnknownDemo(ValueError):
@@ -26,15 +33,52 @@ class Demo:
     about: str
     tasks: tuple[str, ...]
     autopilot: bool = False
+    faults: tuple[dict[str, Any], ...] = ()  # what goes wrong, as in `simulator.load_faults`
+    files: dict[str, str] = field(default_factory=dict)  # put into the folder
+    rules: Rules | None = None  # with them it has all tools
+    judged: bool = False  # what no rule decides, the classifier does, and then you; all tools too
+    hooked: bool = False  # it works in the sample "crossings", with two of the ready-made hooks
 
     def folder(self) -> Workspace:
         """A fresh copy of the sample folder that the agent works in."""
-        return workspace("quickstart")
+        folder = workspace("crossings" if self.hooked else "quickstart")
+        for name, text in self.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        return folder
 
     def agent(self, endpoint: Endpoint, folder: Path) -> Agent:
         """The agent that plays it: the read-only tools, the calculator and the clock."""
+        if endpoint.simulator is not None and self.faults:
+            from agentlab.simulator import Fault
+
+            for fault in self.faults:
+                endpoint.simulator.faults.add(Fault(**fault))
         tools = [*file_tools(folder), calculator, clock_tool(endpoint.clock)]
-        return Agent(tools=tools, endpoint=endpoint, autopilot=self.autopilot)
+        permissions = None
+        if self.rules or self.judged:
+            tools = toolbox(folder, clock=endpoint.clock)
+            permissions = Permissions(self.rules, workspace=folder)
+            if self.judged:
+                permissions.classifier, permissions.ask = Classifier(), best_asker()
+        hooks = None
+        if self.hooked:
+            tools, hooks = toolbox(folder, clock=endpoint.clock), _ready_made(folder)
+        return Agent(
+            tools=tools, endpoint=endpoint, autopilot=self.autopilot, permissions=permissions,
+            hooks=hooks,
+        )  # fmt: skip
+
+
+def _ready_made(folder: Path) -> Hooks:
+    """Two hooks of ``data/hooks``: one before a write, one that runs the tests after it."""
+    programs = (("PreToolUse", "deprecated_import.py"), ("PostToolUse", "pytest_after_edit.py"))
+    return Hooks(
+        (
+            on(event, "Edit|Write", [sys.executable, str(data_path("hooks", name))])
+            for event, name in programs
+        ),
+        folder=folder,
+    )
 
 
 DEMOS = {
@@ -59,6 +103,34 @@ DEMOS = {
     "partition": Demo(
         "three reads in one turn run together",
         ("Read the three files notes/people.md, notes/rain.md and notes/wind.md together.",),
+    ),
+    "rules": Demo(
+        "a list of things to do holds a command that deletes files, and a rule stops it",
+        ("Work through TODO.md.",),
+        files={
+            "TODO.md": "- [ ] what was changed last: `git log --format=%s -1`\n"
+            "- [ ] tidy up, the notes are old: `git log --format=%an -1 && rm -rf notes`\n"
+        },
+        rules=Rules.of(allow=["Bash(git log:*)"], deny=["Bash(rm:*)"]),
+    ),
+    "retry": Demo(
+        "two overloads, a rate limit, a stream that breaks off, and the answer comes all the same",
+        ("How many minutes have passed since midnight?",),
+        faults=(
+            {"kind": "status", "status": 529, "calls": (1, 2)},
+            {"kind": "status", "status": 429, "headers": {"retry-after": "4"}, "calls": (4,)},
+            {"kind": "error_event", "after": 6, "calls": (6,)},
+        ),
+    ),
+    "asking": Demo(
+        "a small model judges what no rule decides, and you are asked only where it is unsure",
+        ("Tidy up this project and leave it in order.",),
+        judged=True,
+    ),
+    "hooks": Demo(
+        "a hook refuses a deprecated import, another runs the tests, and the model mends both",
+        ("Write trip.py: length_km(stops) adds up the crossings of a trip, in kilometres.",),
+        hooked=True,
     ),
 }
 

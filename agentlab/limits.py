@@ -47,6 +47,7 @@ class Limits:
     cut_offs: int = 2  # tool calls cut off at max_tokens, each tried again with twice the room
     pauses: int = 5  # pause_turn in a row
     empty_replies: int = 1
+    stop_blocks: int = 3  # how often Stop hooks may send the model on
 
     def __post_init__(self) -> None:
         for name in ("repeats", "near_repeats"):

@@ -10,8 +10,8 @@ and one it has never seen is not success. Limits are checked before each request
 end between two turns but never in the middle of a tool call. Wherever it is cancelled, the history
 stays one that the API accepts.
 
-It does not shorten the history, ask for permission or remember anything: those are components of
-their own. Built in chapter 02.
+It does not shorten the history, decide what is allowed or remember anything: those are components
+of their own. Built in chapter 02.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentlab.clock import Clock
-from agentlab.confirm import Confirm, allow
+from agentlab.clock import ANSWER_S, Clock
 from agentlab.costs import NO_USAGE, Usage, price
 from agentlab.events import Event
+from agentlab.failures import hint, short, too_long
 from agentlab.limits import (
     WINDOW,
     Limits,
@@ -47,8 +47,11 @@ from agentlab.messages import (
     user,
 )
 from agentlab.partition import DEFAULT_CAP, run_batches
+from agentlab.permissions.decision import Circumstances
+from agentlab.permissions.gate import Gate
 from agentlab.retry import Retry
-from agentlab.stream import Reply, hint, short, stream_reply
+from agentlab.side_calls import SideCalls
+from agentlab.stream import Piece, Reply, stream_reply
 from agentlab.tokens import count_message, count_request
 from agentlab.tools import Outcome, Prepared, Tool, failure, prepare
 
@@ -81,8 +84,11 @@ class Setup:
     normalise: bool = True
     definitions: tuple[dict[str, Any], ...] = ()  # of the tools, as described for this session
     cap: int = DEFAULT_CAP
-    confirm: Confirm | None = None
+    gate: Gate = field(default_factory=Gate)
+    small_model: str = ""  # for side calls; empty: the main one
     name: str = "main"
+    session: str = ""  # what hooks are told about it: a name, and the path of its transcript
+    transcript: str = ""
 
     def request(self, state: State) -> dict[str, Any]:
         """The whole request of the next turn, as it goes over the wire."""
@@ -97,6 +103,12 @@ class Setup:
         if self.thinking:
             request["thinking"] = self.thinking
         return {**request, "messages": state.history}
+
+    def circumstances(self, state: State) -> Circumstances:
+        """What the gate may know about a turn."""
+        side_calls = SideCalls(self.client, self.small_model or self.model, self.clock)
+        about = {"session": self.session, "transcript": self.transcript}
+        return Circumstances(self.name, state.turn, state.task, **about, side_calls=side_calls)
 
     def event(self, type: str, turn: int, **data: Any) -> Event:
         """An event of this run, now."""
@@ -121,6 +133,8 @@ class State:
     pauses: int = 0
     empty_replies: int = 0
     nudges: int = 0
+    stop_blocks: int = 0  # how often a Stop hook has sent the model on
+    task: str = ""  # what the user asked for
     text: str = ""  # of the last reply
     status: str = ""
     detail: str = ""  # why it ended, in one line
@@ -153,7 +167,8 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
                 async for kind, data in pieces:
                     yield setup.event(kind, turn, **data)
         except Exception as error:
-            state = replace(state, status="error", detail=short(error), hint=hint(error))
+            status = "window_exceeded" if too_long(error) else "error"
+            state = replace(state, status=status, detail=short(error), hint=hint(error))
             break
         history.mark_sent()
         reply.distinct_ids(set(history.ids))
@@ -168,12 +183,9 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         calls = reply.calls() if keeps(reply) else []
         if calls:
             history.append(user(*(tool_result(call["id"], INTERRUPTED, True) for call in calls)))
-        prepared = await prepare_all(setup, state, reply, calls)
-        async with aclosing(run_batches(prepared, setup.clock, setup.cap)) as happenings:
-            async for index, outcome in happenings:
-                if outcome is not None:
-                    history[-1]["content"][index] = outcome.block
-                kind, data = tool_event(calls[index], outcome)
+        async with aclosing(run_calls(setup, state, reply, calls)) as pieces:
+            async for kind, data in pieces:
+                state = charge(state, kind, data)
                 yield setup.event(kind, turn, **data)
         state = remember(state, calls, history[-1])
 
@@ -181,9 +193,12 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
 
         # Go on, or not?
         state = decide(setup, state, completion(calls, history[-1]))
+        state, note, heard = await hear_stop_hooks(setup, state, follow_up(state, reply))
+        for kind, data in heard:
+            state = charge(state, kind, data)
+            yield setup.event(kind, turn, **data)
         if state.status == "task_complete":
             yield setup.event("session.task_complete", turn, summary=state.text)
-        note = follow_up(state, reply)
         if note and not state.status:
             history.append(user(note))
             yield setup.event("user.message", turn, message=history[-1], origin="continue")
@@ -311,8 +326,8 @@ def turn_end(setup: Setup, state: State, reply: Reply) -> Event:
 
 def ending(setup: Setup, state: State, turn: int) -> Iterator[Event]:
     """The last events of a run: the error, if it failed; how it ended and what it took; idle."""
-    if state.status == "error":
-        about = {"status": "error", "error": state.detail, "hint": state.hint}
+    if state.status == "error" or state.hint:
+        about = {"status": state.status, "error": state.detail, "hint": state.hint}
         yield setup.event("session.error", turn, **about)
     yield setup.event(
         "session.end",
@@ -327,10 +342,56 @@ def ending(setup: Setup, state: State, turn: int) -> Iterator[Event]:
     yield setup.event("session.idle", state.turn, status=state.status)
 
 
-async def prepare_all(
+async def hear_stop_hooks(setup: Setup, state: State, note: str) -> tuple[State, str, list[Piece]]:
+    """Before a run ends well: Stop hooks may send the model on, a bounded number of times.
+
+    Returns the state, what the model is told if it goes on, and the events to tell.
+    """
+    if state.status not in ("completed", "task_complete"):
+        return state, note, []
+    stop = await setup.gate.stop(setup.circumstances(state), state.stop_blocks > 0)
+    if stop.decision == "deny":
+        blocks, note = state.stop_blocks + 1, stop.reason
+        state = replace(state, status="", stop_blocks=blocks)
+        if blocks > setup.limits.stop_blocks:
+            detail = f"a Stop hook still sends it on after {blocks - 1} times: {note}"
+            state = replace(state, status="stop_hook_capped", detail=detail)
+    return state, note, list(stop.events())
+
+
+def charge(state: State, kind: str, data: dict[str, Any]) -> State:
+    """The state with the cost of a side call added; other pieces cost nothing."""
+    if kind != "model.side_call":
+        return state
+    cost, so_far = data["cost_usd"], state.cost_usd
+    total = None if cost is None or so_far is None else so_far + cost
+    return replace(state, usage=state.usage + Usage.from_dict(data["usage"]), cost_usd=total)
+
+
+async def run_calls(
+    setup: Setup, state: State, reply: Reply, calls: list[Block]
+) -> AsyncGenerator[Piece, None]:
+    """Check and decide all calls of a turn, then run them; the results go into the history."""
+    history = state.history
+    decided = prepare_all(setup, state, reply, calls)
+    async with aclosing(setup.gate.decide(decided, setup.circumstances(state))) as pieces:
+        async for kind, data in pieces:
+            yield kind, data
+            if kind == "permission.requested":
+                setup.clock.advance(ANSWER_S)
+    running = run_batches(decided, setup.clock, setup.cap, setup.gate.execute)
+    async with aclosing(running) as happenings:
+        async for index, outcome in happenings:
+            if outcome is not None:
+                history[-1]["content"][index] = outcome.block
+            for piece in tool_events(calls[index], decided[index], outcome):
+                yield piece
+
+
+def prepare_all(
     setup: Setup, state: State, reply: Reply, calls: list[Block]
 ) -> list[Prepared | Outcome]:
-    """Decide every call of a turn before any of it runs."""
+    """Check the input of every call of a turn before any of it runs."""
     decided: list[Prepared | Outcome] = []
     left = calls_left(setup.limits, state.tool_calls)
     for number, call in enumerate(calls):
@@ -343,16 +404,24 @@ async def prepare_all(
             )
             decided.append(failure(call, text))
         else:
-            decided.append(await allow(prepare(call, setup.tools), setup.confirm))
+            decided.append(prepare(call, setup.tools))
     return decided
 
 
-def tool_event(call: Block, outcome: Outcome | None) -> tuple[str, dict[str, Any]]:
-    """Type and data of the event for a call that starts (no outcome yet) or has ended."""
+def tool_events(
+    call: Block, decided: Prepared | Outcome, outcome: Outcome | None
+) -> Iterator[Piece]:
+    """Type and data of the events for a call that starts (no outcome yet) or has ended.
+
+    It starts with the input that it runs with, which a hook or the user may have changed.
+    """
     about = {"tool_use_id": call["id"], "name": call["name"]}
     if outcome is None:
-        return "tool.execution_start", {**about, "input": call["input"]}
-    return "tool.execution_complete", {**about, **outcome.to_dict()}
+        run = decided.call if isinstance(decided, Prepared) else call
+        yield "tool.execution_start", {**about, "input": run["input"]}
+        return
+    yield "tool.execution_complete", {**about, **outcome.to_dict()}
+    yield from outcome.told
 
 
 def _count(setup: Setup, state: State, reply: Reply) -> State:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import asyncio
 import os
 import traceback
-from collections.abc import AsyncGenerator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -27,6 +27,7 @@ from agentlab.tools import Outcome, Prepared, failure, perform
 
 # The index of a call, and its outcome once it has ended; None: it starts.
 Happening = tuple[int, Outcome | None]
+Execute = Callable[[Prepared, Executor], Awaitable[Outcome]]  # how one call is run
 STUCK_S = 1.0  # real seconds without anything happening, after which virtual time moves on anyway
 DEFAULT_CAP = 10  # as many as a harness may keep open files, sockets and processes for at once
 
@@ -86,7 +87,7 @@ _pools = WeakKeyDictionary()
 
 
 async def run_batches(
-    calls: Sequence[Prepared | Outcome], clock: Clock, cap: int
+    calls: Sequence[Prepared | Outcome], clock: Clock, cap: int, execute: Execute = perform
 ) -> AsyncGenerator[Happening, None]:
     """Run the calls of one turn, batch after batch; yields what happens, as it happens.
 
@@ -95,13 +96,13 @@ async def run_batches(
     """
     reads_only = [isinstance(call, Prepared) and call.runs_beside_others for call in calls]
     for batch in partition(reads_only):
-        async with aclosing(_run_batch(calls, batch, clock, cap)) as happenings:
+        async with aclosing(_run_batch(calls, batch, clock, cap, execute)) as happenings:
             async for happening in happenings:
                 yield happening
 
 
 async def _run_batch(
-    calls: Sequence[Prepared | Outcome], batch: Batch, clock: Clock, cap: int
+    calls: Sequence[Prepared | Outcome], batch: Batch, clock: Clock, cap: int, execute: Execute
 ) -> AsyncGenerator[Happening, None]:
     happened: asyncio.Queue[Happening] = asyncio.Queue()
     group, tasks, waiting = clock.together(), [], list(batch.indices)
@@ -118,7 +119,7 @@ async def _run_batch(
         if isinstance(call, Prepared):
             group.enter(index)
             started = clock.now()
-            outcome = await _answer(call, cap)
+            outcome = await _answer(call, cap, execute)
             if clock.now() == started:  # it did not say how long it takes
                 await group.sleep(TOOL_S)
         else:
@@ -149,12 +150,12 @@ async def _next(happened: asyncio.Queue[Happening], group: Together) -> Happenin
             group.move_on()
 
 
-async def _answer(call: Prepared, cap: int) -> Outcome:
+async def _answer(call: Prepared, cap: int, execute: Execute) -> Outcome:
     """The outcome of a call, whatever it does: someone waits for it, and would wait for ever."""
     try:
         path = None if call.runs_beside_others else call.path
         async with _path_lock(path) if path else nullcontext():
-            return await perform(call, pool(cap))
+            return await execute(call, pool(cap))
     except asyncio.CancelledError:
         if (task := asyncio.current_task()) is None or task.cancelling():
             raise

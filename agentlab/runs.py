@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, get_args
 
 import typer
 
 from agentlab.agent import Agent
+from agentlab.hooks import Hooks
 from agentlab.limits import Limits
+from agentlab.permissions import Mode, Permissions, Rules
+from agentlab.permissions.asking import best_asker
 from agentlab.providers import Endpoint
-from agentlab.toolbox import calculator, clock_tool, file_tools
+from agentlab.toolbox import toolbox
 from agentlab.transcript import Transcript, TranscriptError, load
 
 FOLDER = Path("agentlab-runs")
 GO_ON = "Go on."
+MODES: tuple[Mode, ...] = get_args(Mode)
 SYSTEM = "You work for the user in one folder. Use the tools rather than guessing; be brief."
 
 
@@ -26,19 +32,30 @@ def agent(
     max_turns: int = 25,
     autopilot: bool = False,
     model: str | None = None,
+    mode: str | None = None,
+    trust: bool = False,
 ) -> tuple[Agent, Path]:
-    """An agent with the read-only tools on ``workspace``, and the path of its transcript.
+    """An agent with the toolbox on ``workspace``, behind a gate, and the path of its transcript.
 
-    With ``resume`` it goes on with that transcript. Raises TranscriptError if that was a run at
-    another endpoint, OSError if no transcript can be written.
+    The rules are those of the settings files. ``trust``: the project's own files may also allow
+    something and run hooks; otherwise they can only forbid. With ``resume`` it goes on with that
+    transcript. Raises TranscriptError if that was a run at another endpoint, SettingsError if a
+    settings file cannot be read whole, OSError if no transcript can be written.
     """
-    tools = [*file_tools(workspace), calculator, clock_tool(endpoint.clock)]
+    tools = toolbox(workspace, clock=endpoint.clock)
     limits = Limits(turns=max_turns)
+    permissions = Permissions.load(workspace, mode=mode, ask=best_asker())
+    hooks = Hooks.load(workspace) if trust else None
+    if not trust:
+        permissions.rules, left_out = only_forbidding(permissions.rules)
+        for file in left_out:
+            typer.echo(f"What {file} allows is not used. If you trust it: --trust", err=True)
+    about: dict[str, Any] = {"permissions": permissions, "hooks": hooks, "workspace": workspace}
     if resume is None:
         transcript = new_transcript()
         new = Agent(
             model, tools, SYSTEM, endpoint=endpoint, limits=limits, transcript=transcript,
-            autopilot=autopilot,
+            autopilot=autopilot, **about,
         )  # fmt: skip
         return new, transcript.path
     start = [event for event in load(resume).events if event.type == "session.start"][-1]
@@ -49,9 +66,20 @@ def agent(
         )
     chosen = {"model": model} if model else {}
     old = Agent.resume(
-        resume, tools=tools, endpoint=endpoint, limits=limits, autopilot=autopilot, **chosen
-    )
+        resume, tools=tools, endpoint=endpoint, limits=limits, autopilot=autopilot,
+        **chosen, **about,
+    )  # fmt: skip
     return old, resume
+
+
+def only_forbidding(rules: Rules) -> tuple[Rules, list[str]]:
+    """Without what the project's own files allow, and the files that it stands in.
+
+    Whoever wrote them need not be the user. What the user's own files allow stays.
+    """
+    mine = tuple(rule for rule in rules.allow if rule.source.startswith("~"))
+    left_out = dict.fromkeys(rule.source for rule in rules.allow if rule not in mine)
+    return replace(rules, allow=mine), list(left_out)
 
 
 def new_transcript() -> Transcript:

@@ -74,6 +74,7 @@ class Tool:
     search_hint: str = ""
     should_defer: bool = False
     always_load: bool = False
+    where: Callable[[], Path] | None = None  # the folder that a command would run in
     example: Input | None = None
     model: Any = field(default=None, repr=False, compare=False)  # pydantic; None: use the schema
 
@@ -192,6 +193,7 @@ class Prepared:
     call: Block
     tool: Tool
     arguments: Input
+    note: str = ""  # if the input is not the one that the model wrote: what is said about it
 
     @property
     def runs_beside_others(self) -> bool:
@@ -210,6 +212,7 @@ class Outcome:
 
     block: Block
     traceback: str = ""
+    told: tuple[tuple[str, dict[str, Any]], ...] = ()  # events that follow it: what hooks said
 
     @property
     def is_error(self) -> bool:
@@ -228,6 +231,14 @@ def failure(call: Block, text: str, details: str = "") -> Outcome:
     """The outcome of a call that was not run, or failed."""
     text = valid_unicode(text).replace("\0", "")
     return Outcome(tool_result(call["id"], text, True), details)
+
+
+def add_text(block: Block, text: str) -> Block:
+    """A result block with a text after its content."""
+    content = block["content"]
+    if isinstance(content, str):
+        return {**block, "content": f"{content}\n{text}"}
+    return {**block, "content": [*content, {"type": "text", "text": text}]}
 
 
 def prepare(call: Block, tools: dict[str, Tool]) -> Prepared | Outcome:

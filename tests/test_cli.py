@@ -20,7 +20,7 @@ from agentlab.models import default_model
 from agentlab.transcript import load
 
 MODEL = default_model()
-COMMANDS = ("lab", "demo", "run", "serve", "replay", "doctor")
+COMMANDS = ("lab", "demo", "run", "range", "ratchet", "serve", "replay", "doctor")
 posix = pytest.mark.skipif(os.name != "posix", reason="sends SIGINT, as Ctrl-C does")
 
 

@@ -89,7 +89,7 @@ def test_ci_runs_the_lines_as_they_are_but_waits_for_no_learner() -> None:
 def test_the_readme_and_the_command_line_know_the_same_commands() -> None:
     from agentlab.cli import app
 
-    commands = {command.callback.__name__ for command in app.registered_commands}
+    commands = {c.name or c.callback.__name__ for c in app.registered_commands}
     assert set(re.findall(r"^\| `agentlab (\w+)", README, re.MULTILINE)) == commands
 
 

@@ -14,6 +14,7 @@ from agentlab.views.wording import one_line, seconds, status_words, tokens
 if TYPE_CHECKING:
     from agentlab.agent import Result
 
+DECIDED = "permission.decided"
 Row = tuple[str, str, str]
 
 
@@ -45,12 +46,18 @@ def _facts(result: Result) -> dict[str, str]:
     cached = usage.cache_read_input_tokens
     finished = [e for e in result.events if e.type == "tool.execution_complete"]
     failed = sum(bool(e.data.get("is_error")) for e in finished)
+    kinds = [e.type for e in result.events]
+    denied = sum(e.data.get("decision") == "deny" for e in result.events if e.type == DECIDED)
     return {
         "ended": status_words(result.status),
         "what broke": "" if result.ok else one_line(result.detail, 60),
         "turns": str(result.turns),
         "tool calls": str(len(finished)),
         "calls that failed": str(failed) if failed else "",
+        "questions asked": str(kinds.count("permission.requested") or ""),
+        "calls denied": str(denied or ""),
+        "retries": str(kinds.count("model.retry") or ""),
+        "side calls": str(kinds.count("model.side_call") or ""),
         "tokens in": tokens(usage.prompt_tokens),
         "of these cached": tokens(cached) if cached else "",
         "tokens out": tokens(usage.output_tokens),

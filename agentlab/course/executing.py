@@ -22,6 +22,7 @@ STEADY = {
     "AGENTLAB_STATIC_VIEWS": "1",
     "AGENTLAB_SPEED": "0",
     "AGENTLAB_HARNESS_DIR": FRESH,
+    "AGENTLAB_ANSWERS": "approve",
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
 }

@@ -138,7 +138,10 @@ class Running:
 def bash_tool(confined: Confined, *, timeout_s: float = TIMEOUT_S) -> Tool:
     """``Bash`` in a workspace, with the time in seconds that a command has if it does not say."""
 
-    @tool(name="Bash", description=_description, permission="execute", root=confined.root)
+    @tool(
+        name="Bash", description=_description, permission="execute", root=confined.root,
+        where=lambda: confined.cwd,
+    )  # fmt: skip
     async def bash(command: str, timeout: float | None = None) -> str:  # noqa: ASYNC109 (its name)
         """Run a command.
 

@@ -3,8 +3,9 @@
 A view is given events and nothing else, one by one while a run goes on or all at once from a
 transcript, so it cannot show what did not happen. Each answers one question and is named by it:
 `Timeline` ("Where did the time go?"), `Meter` ("What did it cost?"), `Context` ("What is in the
-window?") and `Inspector` ("What went over the wire?"). `watch` shows them while a run goes on;
-`terminal.play` does the same with text.
+window?") and `Inspector` ("What went over the wire?"). `Board` is no view but a set of switches,
+for what can go wrong. `watch` shows the views while a run goes on; `terminal.play` does the same
+with text.
 
 Each view has three forms that are drawn from the same rows: live in a notebook, a static table in
 HTML, and a few lines of text.
@@ -16,6 +17,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agentlab.views.board import Board as Board
     from agentlab.views.context import context_html as context_html
     from agentlab.views.context import context_text as context_text
     from agentlab.views.inspector import inspector_html as inspector_html
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from agentlab.views.widgets import Timeline as Timeline
 
 _HOME = {
+    "Board": "board",
     "Context": "widgets",
     "Inspector": "widgets",
     "Meter": "widgets",

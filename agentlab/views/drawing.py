@@ -19,6 +19,11 @@ from agentlab.views.palette import FAILED, Paint
 from agentlab.views.wording import clean
 
 HEIGHT, GAP = 22, 3  # of a bar, and between lanes, in pixels
+CROSSED = (  # two diagonals, from corner to corner
+    "background-image:linear-gradient(to top right,transparent 48%,currentColor 49% 51%,"
+    "transparent 52%),linear-gradient(to top left,transparent 48%,currentColor 49% 51%,"
+    "transparent 52%)"
+)
 UNDER = 7  # more height for a line below the bars
 
 
@@ -39,8 +44,8 @@ class Scale:
     ) -> str:
         """The ``style`` of a bar.
 
-        ``shape``: full, thin (a line), under (a line below it), dashed (hollow) or group (behind
-        the lanes 0 to ``lane``).
+        ``shape``: full, thin (a line), under (a line below it), dashed or hollow (a border), or
+        group (behind the lanes 0 to ``lane``).
         """
         if self.live:
             return f"--a:{start:.3f};--n:{length:.3f}" + (f";--lane:{lane}" if lane else "")
@@ -58,6 +63,8 @@ class Scale:
             look = "font-size:0;background-color:rgba(128,128,128,0.25)"
         elif shape == "dashed":
             look = f"font-size:12px;border:1px dashed {paint.fill}"
+        elif shape == "hollow":
+            look = f"font-size:12px;border:2px solid {paint.fill}"
         return (
             f"position:absolute;left:{left:.2f}%;width:{width:.2f}%;min-width:2px;top:{top}px;"
             f"height:{height}px;line-height:{height}px;overflow:hidden;box-sizing:border-box;{look}"
@@ -125,6 +132,8 @@ def bar(
         return f'<span class="{names}" style="{style}" {told}><span>{spans}</span></span>'
     if status == "failed" and kind != "wait":
         style += f";border:2px solid {FAILED}"
+    if status == "denied":
+        style += f";background-color:transparent;border:1px solid {FAILED};{CROSSED}"
     colour = f' style="color:{ink}"' if ink else ""
     told = f'title="{esc(detail)}" {numbers}'
     return f'<span class="{names}" style="{style}" {told}><span{colour}>{spans}</span></span>'

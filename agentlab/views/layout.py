@@ -51,6 +51,8 @@ class Layout:
         self._first_row, self._started = 0, 0.0  # of the last run
         self._open: dict[str, int] = {}  # agent -> its row that is still open
         self._calls: dict[str, tuple[int, Bar]] = {}  # tool_use_id -> row and bar that run
+        self._denied: set[str] = set()  # tool_use_ids that may not run
+        self._before = 0.0  # when the event before this one happened
         for event in events:
             self.add(event)
 
@@ -62,6 +64,7 @@ class Layout:
         at = number(event.at)
         if not self._heard or (event.type == "session.start" and not self._nested(event)):
             self._shift, self._heard = self.now - at, True  # runs follow each other without a gap
+        self._before = self.now
         self.now, self.ahead = max(self.now, at + self._shift), 0.0
         take(self, event)
 
@@ -191,7 +194,31 @@ class Layout:
             self._tool_start(event)
         bar = self._calls[key][1]
         bar.events = (*bar.events, self._keep(event))
-        self._end_call(key, "failed" if event.data.get("is_error") else "done")
+        failed = "denied" if key in self._denied else "failed"
+        self._end_call(key, failed if event.data.get("is_error") else "done")
+
+    def _asked(self, event: Event) -> None:
+        name = one_line(event.data.get("name") or "a call", 30)
+        key, source = str(event.data.get("tool_use_id", "")), self._keep(event)
+        bar = Bar("asking", self.now, self.now, f"asking: {name}", key=key, events=(source,))
+        self._row_of(event).bars.append(bar)
+
+    def _decided(self, event: Event) -> None:
+        key = str(event.data.get("tool_use_id", ""))
+        denied = event.data.get("decision") != "allow"
+        if denied:
+            self._denied.add(key)
+        row = self._row_of(event)
+        for bar in row.bars:
+            if bar.kind == "asking" and bar.key == key and bar.status == "running":
+                bar.end, bar.status = self.now, "denied" if denied else "done"
+                bar.events = (*bar.events, self._keep(event))
+
+    def _side_call(self, event: Event) -> None:
+        row, label = self._row_of(event), one_line(event.data.get("purpose") or "side call", 30)
+        start = max(self._before, row.start)
+        bar = Bar("side_call", start, self.now, label, "done", events=(self._keep(event),))
+        row.bars.append(bar)
 
     def _turn_end(self, event: Event) -> None:
         self._close_row(event.agent, "done")
@@ -300,6 +327,9 @@ _TAKERS = {
     "assistant.tool_delta": Layout._delta,
     "model.retry": Layout._retry,
     "assistant.message": Layout._message,
+    "permission.requested": Layout._asked,
+    "permission.decided": Layout._decided,
+    "model.side_call": Layout._side_call,
     "tool.execution_start": Layout._tool_start,
     "tool.execution_complete": Layout._tool_complete,
     "assistant.turn_end": Layout._turn_end,

@@ -31,6 +31,8 @@ KINDS = {
     # Not content, so no hue of its own: nothing was made in that time.
     "wait": Paint("#8c8c8c", "#000000"),
     "retry": Paint("#d55e00", "#000000"),
+    "side_call": Paint("#bbbb55", "#000000"),
+    "asking": Paint("#2f8fd0", "#000000"),  # hollow: somebody is waited for
 }
 FAILED = "#d55e00"
 

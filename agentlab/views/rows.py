@@ -11,6 +11,8 @@ BARS = {
     "thinking": "thinking",
     "text": "text",
     "tool_call": "writing calls",
+    "side_call": "side calls",
+    "asking": "asking you",
     "tool_result": "running tools",
 }
 
@@ -27,7 +29,7 @@ class Bar:
     start: float
     end: float
     label: str
-    status: str = "running"  # running | done | failed | cancelled
+    status: str = "running"  # running | done | failed | denied | cancelled
     lane: int = 0
     group: int = 0  # calls of one group ran together
     events: tuple[int, ...] = ()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PREVIEW = 4  # lines of a tool's result
 WIDEST = 100  # columns that text is wrapped to, however wide the terminal is
 PLAIN = {0x2026: "...", 0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'", 0x202F: " "}
+ASKED = ("user", "classifier", "hook")  # whose yes is worth a line
 _DELTAS = {"assistant.thinking_delta": "thinking", "assistant.text_delta": "text"}
 
 
@@ -78,6 +79,7 @@ class Player:
         self._kind = ""  # of what is streaming
         self._streamed: set[str] = set()  # kinds of this turn that were shown as they came
         self._calls: dict[str, str] = {}  # tool_use_id -> how the call was shown
+        self._refused: set[str] = set()  # tool_use_ids that may not run
         self._last_call = ""  # the call whose result may follow directly
         self._began = 0.0
         self._seen: list[Event] = []
@@ -140,10 +142,12 @@ class Player:
             self._flow.feed(clean(text))
 
     def _retry(self, event: Event) -> None:
+        void = " (the text above is void)" if self._streamed else ""
         self._streamed = set()
         reason, wait = one_line(event.data.get("reason") or "failed", 120), event.data.get("wait_s")
-        again = f"try {event.data.get('attempt', 2)} in {seconds(number(wait))}"
-        self._line(f"  {reason}: {again}", "yellow")
+        of = f" of {event.data['of']}" if "of" in event.data else ""
+        again = f"try {event.data.get('attempt', 2)}{of} in {seconds(number(wait))}"
+        self._line(f"  {reason}: {again}{void}", "yellow")
         self._spin("waiting to try again")
 
     def _message(self, event: Event) -> None:
@@ -154,12 +158,33 @@ class Player:
                 self._streamed.discard(kind)
                 self._pause()
 
+    def _asked(self, event: Event) -> None:
+        label = call_label(str(event.data.get("name") or "tool"), event.data.get("input"))
+        self._line(f"  ? {label}: {one_line(event.data.get('reason') or 'asked', 90)}", "blue")
+
+    def _decided(self, event: Event) -> None:
+        if event.data.get("decision") == "allow" and event.data.get("layer") not in ASKED:
+            return  # what is allowed as a matter of course is silent
+        if event.data.get("decision") != "allow":
+            self._refused.add(str(event.data.get("tool_use_id")))
+        words = f"{event.data.get('decision', 'deny')} by {event.data.get('layer', '')}"
+        rule = one_line(event.data.get("rule") or event.data.get("reason") or "", 90)
+        self._line(f"  {words}: {rule}" if rule else f"  {words}", "blue")
+
+    def _hook(self, event: Event) -> None:
+        about = f"{event.data.get('event', 'hook')} hook {one_line(event.data.get('hook'), 40)}"
+        said = event.data.get("decision") or "changed something"
+        self._line(f"  {about}: {said} {one_line(event.data.get('reason') or '', 90)}", "blue")
+
     def _tool_start(self, event: Event) -> None:
         name, key = str(event.data.get("name") or "tool"), str(event.data.get("tool_use_id"))
         width = max(20, min(self.console.width, WIDEST) - 5)
         self._calls[key] = call_label(name, event.data.get("input"), width)
-        self._line(f"  > {self._calls[key]}", "cyan")
         self._last_call = key
+        if key in self._refused:
+            self._line(f"  x {self._calls[key]}", "cyan")
+            return
+        self._line(f"  > {self._calls[key]}", "cyan")
         self._spin(f"running {one_line(name, 30)}")
 
     def _tool_complete(self, event: Event) -> None:
@@ -257,6 +282,9 @@ _SHOWN = {
     "assistant.turn_start": Player._turn_start,
     "model.retry": Player._retry,
     "assistant.message": Player._message,
+    "permission.requested": Player._asked,
+    "permission.decided": Player._decided,
+    "hook.result": Player._hook,
     "tool.execution_start": Player._tool_start,
     "tool.execution_complete": Player._tool_complete,
     "assistant.turn_end": Player._turn_end,

@@ -23,6 +23,8 @@ INK = {
     "thinking": "~",
     "text": "=",
     "tool_call": "+",
+    "side_call": "-",
+    "asking": "?",
     "tool_result": "#",
 }
 TEXT_ROWS, TEXT_BARS, TEXT_WHAT = 12, 44, 34  # rows and characters of the text form
@@ -131,7 +133,7 @@ class TimelinePicture:
     def _bar(self, each: Bar, row: Row, scale: Scale, last: bool) -> str:
         until = self.layout.until(each)
         took = (duration if each.kind == "tool_result" else seconds)(until - each.start)
-        shape = {"wait": "thin", "retry": "dashed"}.get(each.kind, "full")
+        shape = {"wait": "thin", "retry": "dashed", "asking": "hollow"}.get(each.kind, "full")
         paint, length = KINDS[each.kind], until - each.start
         style = scale.place(each.start, length, paint, lane=each.lane, shape=shape)
         more, room = self._beside(each, until, scale) if last else ("", "")
@@ -146,7 +148,7 @@ class TimelinePicture:
             status=each.status,
             sources=each.events,
             more=more,
-            ink="" if each.kind == "retry" else paint.ink,
+            ink="" if each.kind in ("retry", "asking") or each.status == "denied" else paint.ink,
             live=scale.live,
         )
 
@@ -244,7 +246,7 @@ def _drawn(row: Row, layout: Layout) -> str:
     for each in row.bars:
         first = min(max(int(each.start / unit), free), TEXT_BARS - 1)
         last = max(first + 1, min(round(layout.until(each) / unit), TEXT_BARS))
-        ink = "!" if each.status == "failed" else INK[each.kind]
+        ink = {"failed": "!", "denied": "/"}.get(each.status, INK[each.kind])
         slices[first:last] = ink * (last - first)
         free = free if each.kind == "tool_result" else last
     return "".join(slices)

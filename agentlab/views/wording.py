@@ -27,6 +27,8 @@ STATUS = {
     "truncated": "The reply was cut off",
     "window_exceeded": "The conversation no longer fits the window",
     "no_completion": "Stopped without saying that the task is complete",
+    "blocked": "Blocked by a hook",
+    "stop_hook_capped": "Stopped: a Stop hook was never satisfied",
     "cancelled": "Cancelled",
     "error": "Failed",
 }

@@ -1,7 +1,7 @@
 """Benchmarks: one command, one table. Ratios within one run; times mean little across machines.
 
     python tests/benchmarks/run.py            # everything, about three minutes
-    python tests/benchmarks/run.py loop       # loop, hands, paths, import, simulator: only that
+    python tests/benchmarks/run.py gate       # loop, hands, paths, gate, import, simulator
 
 Not part of the tests: a busy machine may miss a goal. Exit code 1 if one was missed.
 """
@@ -236,7 +236,7 @@ def import_benchmark(rounds: int = 7) -> None:
     report("  and it brings in", extra or "nothing", "nothing", not extra)
 
 
-PARTS = ("loop", "hands", "paths", "import", "simulator")
+PARTS = ("loop", "hands", "paths", "gate", "import", "simulator")
 
 
 def main() -> int:
@@ -260,6 +260,10 @@ def main() -> int:
         from paths import paths_benchmark
 
         paths_benchmark(report)
+    if "gate" in wanted:
+        from gate import gate_benchmark
+
+        asyncio.run(gate_benchmark(report, server, by_agent))
     if "simulator" in wanted:
         from load import simulator_benchmark
 
