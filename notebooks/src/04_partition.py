@@ -5,7 +5,7 @@
 #
 # 40 minutes, or 20 for the cells tagged `core` · builds `agentlab/partition.py`
 #
-# before: [03 Tools](03_tools.ipynb) · next: 05 Permissions: rules (planned)
+# before: [03 Tools](03_tools.ipynb) · next: [05 Permissions: rules](05_rules.ipynb)
 
 # %% [markdown] tags=["core"]
 # A model may ask for several things in one turn: read these three files. Or: read this file, and write that
