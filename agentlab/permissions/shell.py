@@ -176,6 +176,7 @@ class _Reader(Compound):
         """A simple command or a compound one, with what is redirected for it."""
         negations = 0
         while nodes and nodes[negations:] and nodes[negations].type == "!":
+            self.alone(nodes[negations])
             negations += 1
         nodes = nodes[negations:]
         if not nodes:

@@ -15,9 +15,10 @@ from typing import Any
 from agentlab.permissions.shell_command import Command
 from agentlab.permissions.shell_folder import NOWHERE, Where, join
 from agentlab.permissions.shell_lines import Unreadable
-from agentlab.permissions.shell_simple import NUMBER, Simple, Ways
+from agentlab.permissions.shell_simple import NUMBER, RESERVED, Simple, Ways
 
 _COMPARES = re.compile(r"\s-(?:v|R|eq|ne|lt|le|gt|ge)\s")
+_APART = ("", *" \t\n;&|()<>")
 _ENDS = (";;", ";&", ";;&")
 
 
@@ -34,6 +35,13 @@ class Compound(Simple):
         if between.strip(" \t\n"):
             raise Unreadable("something in it is not read by the grammar")
         return "\n" in between
+
+    def alone(self, node: Any) -> None:
+        """A word of the grammar must be a word to bash too: ``{a`` begins no group."""
+        before = self.text[max(0, node.start_byte - 1) : node.start_byte]
+        after = self.text[node.end_byte : node.end_byte + 1]
+        if before not in _APART or after not in _APART:
+            raise Unreadable(f"it is not clear whether {node.type} is a word of its own")
 
     def comment(self, node: Any) -> None:
         """A comment must begin where bash would see one."""
@@ -56,6 +64,8 @@ class Compound(Simple):
             at = child.end_byte
             if child.type == "comment":
                 self.comment(child)
+            elif child.type in RESERVED:
+                self.alone(child)
 
     def _body(self, label: str, node: Any, where: Where) -> Ways:
         """The statements of a node between its first and its last child (do ... done, { ... })."""

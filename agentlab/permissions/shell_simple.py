@@ -29,7 +29,7 @@ RESERVED = frozenset(
 )  # fmt: skip
 NUMBER = re.compile(r"[-+]?\d*|\{\d+\.\.\d+\}|\$\(\([^`]*\)\)|\$#|\$\?")
 _REDIRECT = re.compile(
-    r"(?:\d+|\{[A-Za-z_]\w*\})?(&>>|&>|<<<|<>|<&|<(?!\()|>>|>&|>\||>(?!\())", re.ASCII
+    r"(?:(?:\d+|\{[A-Za-z_]\w*\})(?=[<>]))?(&>>|&>|<<<|<>|<&|<(?!\()|>>|>&|>\||>(?!\())", re.ASCII
 )
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?=\[|\+?=)", re.ASCII)
 _CLOSES = re.compile(r"[ \t]*-")  # the - after >& is a word of its own, whatever follows
@@ -252,19 +252,18 @@ class Simple(Words):
             self.add(found, mark, where)
             self.inside = outside
             return where, where
+        ways, reason = (NOWHERE, NOWHERE), part.unknown
         if part.script is None:
-            reason = part.unknown or "what it runs is not known before it runs"
-            commands.append(
-                Command((), text=command.text, cwd=where[0][0], inside=inside, unknown=reason)
-            )
-            return NOWHERE, NOWHERE
-        try:
-            ways = self.nested(part.label, part.script, where)
-        except Unreadable as error:
-            self.shared.reasons.append(str(error))
-            ways = NOWHERE, NOWHERE
-        if part.unknown:
-            commands[mark:] = [replace(found, unknown=part.unknown) for found in commands[mark:]]
+            reason = reason or "what it runs is not known before it runs"
+        else:
+            try:
+                ways = self.nested(part.label, part.script, where)
+            except Unreadable as error:
+                self.shared.reasons.append(str(error))
+        if reason:
+            commands[mark:] = [replace(found, unknown=reason) for found in commands[mark:]]
+            here = Command((), text=command.text, cwd=where[0][0], inside=inside, unknown=reason)
+            commands.append(here)
         return ways
 
     def _unknown(self, command: Command) -> str:

@@ -268,7 +268,8 @@ class Range:
             entries.append([fields[0], *fields[2 : 3 + size]])
             fields = fields[3 + size :]
         earlier = re.compile(rf"{re.escape(str(self.folder))}/work(?!{self.count}(?:/|\Z))")
-        return [entry for entry in entries if not earlier.match(entry[1])]  # what outlived its run
+        # Without what outlived an earlier run, whose folder is gone.
+        return [entry for entry in entries if entry[1] and not earlier.match(entry[1])]
 
     def written(self) -> list[str]:
         """Files that are there after a run."""
