@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -74,9 +74,17 @@ class Permissions:
         """What rules and mode say about a call."""
         return self._judge(Call.of(call), self.place(call))
 
-    def explain(self, tool: str, **input: Any) -> Decision:
-        """What would be decided about a call before anybody is asked; nothing is run."""
-        decision = self._judge(Call(tool, input), self._place)
+    def explain(self, call: str | Mapping[str, Any] | Prepared, **input: Any) -> Decision:
+        """What would be decided about a call before anybody is asked; nothing is run.
+
+        ``explain("Bash", command="ls")``, or a ``tool_use`` block, or a call that was prepared.
+        """
+        if isinstance(call, Prepared):
+            decision = self.judge(call)
+        elif isinstance(call, str):
+            decision = self._judge(Call(call, input), self._place)
+        else:
+            decision = self._judge(Call(str(call["name"]), call["input"]), self._place)
         if decision.behaviour != "undecided":
             return decision
         reason = "no rule says whether this may run"

@@ -235,6 +235,22 @@ async def test_without_permissions_a_real_endpoint_is_asked_about_and_the_simula
     assert log[before:] == ["look first", "paint it red"]
 
 
+def test_explain_takes_a_name_a_block_or_a_prepared_call(tools):
+    from agentlab.messages import tool_use
+    from agentlab.tools import prepare
+
+    permissions = Permissions(Rules.of(deny=["Paint"]))
+    block = tool_use("t", "Paint", {"what": "x"})
+    prepared = prepare(block, {tool.name: tool for tool in tools})
+    for decision in (
+        permissions.explain("Paint", what="x"),
+        permissions.explain(block),
+        permissions.explain(prepared),
+    ):
+        assert (decision.behaviour, decision.layer) == ("deny", "rule")
+        assert decision.rule.startswith("Paint in")
+
+
 # ------------------------------------------------------------------------------------------ hooks
 
 
