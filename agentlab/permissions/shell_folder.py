@@ -29,15 +29,16 @@ def join(*ways: Where) -> Where:
 def after(command: Command, where: Where) -> tuple[Where, Where]:
     """Where the shell stands after the command, if it succeeded and if it failed."""
     wrappers = [wrapper.split()[0] for wrapper in command.wrapped_by]
+    failed = where if command.redirects else ()  # a redirection that fails keeps the shell alive
     if "exec" in wrappers:
-        return (), ()
+        return (), failed
     if not command.words or any(wrapper not in _HERE for wrapper in wrappers):
         return where, where
     program = command.program
     if program is None or command.words[0].glob or program in (".", "source"):
         return NOWHERE, NOWHERE
     if program == "exit" and _one_word(command.words[1:]):
-        return (), ()
+        return (), failed
     if program in ("cd", "pushd", "popd"):
         return join(tuple(_moved(command, standing) for standing in where)), where
     return where, where
@@ -67,7 +68,7 @@ def _moved(command: Command, standing: Standing) -> Standing:
     if target.value[:1] in ("~", "+", "-"):
         return (None, None)
     if target.value.startswith("/"):
-        there: str | None = posixpath.normpath(target.value)
+        there: str | None = posixpath.normpath("/" + target.value.lstrip("/"))
     elif here is None:
         there = None
     else:

@@ -92,15 +92,9 @@ class Simple(Words):
                 at = value[1]
             else:
                 word, at = self.next_word(at)
+                if words and words[0].value in _DECLARING and word.text.endswith("="):
+                    word, at = self._array_after(word, at)
                 words.append(word)
-                if (
-                    self.text[at : at + 1] == "("
-                    and words[0].value in _DECLARING
-                    and word.text[-1] == "="
-                ):
-                    after_array = self._array(at + 1)
-                    words[-1] = Word(self.text[at - len(word.text) : after_array], None)
-                    at = after_array
             if at < end and self.text[at] not in " \t" and not _REDIRECT.match(self.text, at):
                 raise Unreadable("words and operators that cannot be read")
         if at != end:
@@ -146,6 +140,13 @@ class Simple(Words):
         ):
             self.set_outside.add(name.group(1))
         return value, end
+
+    def _array_after(self, word: Word, at: int) -> tuple[Word, int]:
+        """The word of ``declare x=(...)``; any other stays as it is."""
+        if self.text[at : at + 1] != "(":
+            return word, at
+        end = self._array(at + 1)
+        return Word(self.text[at - len(word.text) : end], None), end
 
     def _array(self, at: int) -> int:
         """The words of an array up to its closing bracket, and where that ends."""

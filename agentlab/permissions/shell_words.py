@@ -14,8 +14,10 @@ from agentlab.permissions.shell_command import Word
 from agentlab.permissions.shell_lines import Unreadable
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:=,+@%^!\]-]+")
+_SIMPLE = re.compile(r"[A-Za-z0-9_./:=,+@%-]+(?=[ \t\n;]|\Z)")
 _PARAMETER = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9*@#?$!-])", re.ASCII)
 _BRACES = re.compile(r"\{.*(?:,|\.\.).*\}", re.DOTALL)
+_TILDE = re.compile(r"~[^/]*")
 _GLOB = re.compile(r"[*?]|\[.+\]", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _INDIRECT = re.compile(r"!(?!\w+(?:[*@]|\[[*@]\])$)")
@@ -52,6 +54,8 @@ class Words:
 
     def word(self, start: int) -> tuple[Word, int]:
         """The word at ``start``, and where it ends. Empty if there is none."""
+        if simple := _SIMPLE.match(self.text, start):  # most words are
+            return Word(simple.group(), simple.group()), simple.end()
         out: list[str] = []
         shape: list[str] = []  # the word with a "q" for all that is quoted or expanded
         text, at, known = self.text, start, True
@@ -218,7 +222,7 @@ class Words:
 
 def _value(value: str, shape: str, known: bool) -> tuple[str | None, bool]:
     """Value and glob of a word. In ``shape`` a "q" stands for everything quoted or expanded."""
-    tilde = re.match(r"~[^/]*", shape)
+    tilde = _TILDE.match(shape)
     if tilde and tilde.group() != "~" and "q" not in tilde.group():
         known = False  # ~user, ~+
     elif value.startswith("~") and (not tilde or tilde.group() != "~"):

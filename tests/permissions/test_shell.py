@@ -286,7 +286,8 @@ def test_looking_a_command_up_runs_nothing() -> None:
 @pytest.mark.parametrize(
     ("command", "places"),
     [
-        ("cd /etc && x", ["/etc"]), ("cd a && cd b && x", ["a/b"]), ("cd a/../.. && x", [".."]),
+        ("cd /etc && x", ["/etc"]), ("cd //etc/../usr && x", ["/usr"]),
+        ("cd a && cd b && x", ["a/b"]), ("cd a/../.. && x", [".."]),
         ("cd a && cd .. && x", [""]), ("(cd a && y); x", [""]), ("cd a | y; x", [""]),
         ("cd a & x", [""]),
         ("cd a; x", ["a", ""]), ("cd a || x", [""]), ("cd a || exit 1; x", ["a"]),

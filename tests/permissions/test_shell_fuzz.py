@@ -289,12 +289,11 @@ class Range:
         if argv is None or any(word.glob for word in command.words):
             return True
         home = self.environment["HOME"]
-        expected = [
-            value[2:] if value.startswith("./~")
-            else re.sub(r"\A(\w+=)?~(?=/|\Z)", rf"\1{home}", value)
-            for value in argv[1:]
-        ]  # fmt: skip
-        return expected == args
+        plain = [value[2:] if value.startswith("./~") else value for value in argv[1:]]
+        return len(plain) == len(args) and all(
+            got in (value, re.sub(r"\A(\w+=)?~(?=/|\Z)", rf"\1{home}", value))
+            for value, got in zip(plain, args, strict=True)
+        )
 
 
 def is_known(command: str) -> bool:
