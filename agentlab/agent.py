@@ -80,7 +80,8 @@ class Agent:
     ``model``: a model's name, or None for the endpoint's. ``tools``: what it may use. ``system``:
     its standing instructions. ``endpoint``: from `connect`; the simulator if left out.
     ``transcript``: a path or a `Transcript` that every event is written to. ``autopilot``: go on
-    until the model says that the task is complete. System and tools are read once, here.
+    until the model says that the task is complete. ``cache``: mark what is sent for the prompt
+    cache. System and tools are read once, here.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Agent:
         max_tokens: int = 8192,
         normalise: bool = True,
         concurrency: int | None = None,
+        cache: bool = True,
         confirm: Confirm | None = None,
         history: Iterable[dict[str, Any]] = (),
         name: str = "main",
@@ -124,6 +126,7 @@ class Agent:
             max_tokens=max_tokens,
             normalise=normalise,
             cap=concurrency_cap(concurrency),
+            cache=cache,
             confirm=confirm or (None if self.endpoint.simulated else ask_the_user),
             thinking=self.endpoint.thinking(model or self.endpoint.model),
             name=name,
@@ -228,9 +231,11 @@ class Agent:
     def _limits(self) -> Limits:
         """The limits of the next run: what is left of the endpoint's budget is one of them."""
         limits, left = self._setup.limits, self.endpoint.left_usd
-        if left is None or (limits.usd is not None and limits.usd < left):
+        if left is None:
             return limits
-        return replace(limits, usd=left, strict_usd=True)
+        if limits.usd is not None and limits.usd < left:
+            return replace(limits, mode=limits.mode or "strict")
+        return replace(limits, usd=left, mode="strict")
 
     async def _describe_tools(self) -> None:
         """Ask each tool once how it describes itself; from then on that is what the model sees."""

@@ -21,9 +21,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agentlab.caching import with_breakpoints
 from agentlab.clock import Clock
 from agentlab.confirm import Confirm, allow
-from agentlab.costs import NO_USAGE, Usage, price
+from agentlab.costs import NO_USAGE, Usage
 from agentlab.events import Event
 from agentlab.limits import (
     WINDOW,
@@ -81,6 +82,7 @@ class Setup:
     normalise: bool = True
     definitions: tuple[dict[str, Any], ...] = ()  # of the tools, as described for this session
     cap: int = DEFAULT_CAP
+    cache: bool = True  # mark the request for the prompt cache
     confirm: Confirm | None = None
     name: str = "main"
 
@@ -96,7 +98,8 @@ class Setup:
             request["tools"] = list(self.definitions)
         if self.thinking:
             request["thinking"] = self.thinking
-        return {**request, "messages": state.history}
+        request["messages"] = state.history
+        return with_breakpoints(request) if self.cache else request
 
     def event(self, type: str, turn: int, **data: Any) -> Event:
         """An event of this run, now."""
@@ -303,7 +306,7 @@ def turn_end(setup: Setup, state: State, reply: Reply) -> Event:
         state.turn,
         stop_reason=reply.stop_reason,
         usage=reply.usage.to_dict(),
-        cost_usd=price(reply.usage, setup.model),
+        cost_usd=reply.cost_usd(setup.model),
         total_usage=state.usage.to_dict(),
         total_usd=state.cost_usd,
     )
@@ -357,13 +360,13 @@ def tool_event(call: Block, outcome: Outcome | None) -> tuple[str, dict[str, Any
 
 def _count(setup: Setup, state: State, reply: Reply) -> State:
     """The state with the tokens and dollars of a reply added."""
-    cost = price(reply.usage, setup.model)
+    cost = reply.cost_usd(setup.model)
     total = None if cost is None or state.cost_usd is None else state.cost_usd + cost
     return replace(
         state,
         usage=state.usage + reply.usage,
         cost_usd=total,
-        context_tokens=reply.usage.total_tokens,
+        context_tokens=reply.context_tokens,
     )
 
 

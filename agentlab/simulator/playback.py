@@ -26,6 +26,7 @@ from agentlab.simulator.improviser import understands
 from agentlab.simulator.marks import Mark
 from agentlab.simulator.offered import Offered
 from agentlab.simulator.prefix import Chain
+from agentlab.simulator.roles import play_of
 from agentlab.simulator.scenario import IMPROVISER, Chat, ScenarioError
 from agentlab.simulator.turns import CLEARED, Block, Lost, Result, Say
 
@@ -57,14 +58,15 @@ def play(
     Args:
         request: the request body.
         chain: its hashes; the reply's marks carry ``chain.whole``.
-        scenario: plays this one, whatever the messages say.
+        scenario: plays this one, whatever the messages say (a side call has a role of its own).
         now: seconds on the simulator's clock, for scenarios that ask.
 
     Raises ScenarioError, which names scenario and step, if a scenario fails or is not known.
     """
     talk = Conversation(request)
     offered = Offered(request)
-    stage = _Stage(talk.locate(scenario), talk, request, offered, now)
+    place = play_of(talk) or talk.locate(scenario)
+    stage = _Stage(place, talk, request, offered, now)
     say, note = stage.next_turn(), ""
     if say is None and _is_for_the_improviser(talk, stage.ended):
         note = f"{stage.ended}, improvised"
@@ -83,9 +85,12 @@ def _is_for_the_improviser(talk: Conversation, ended: str) -> bool:
     return bool(talk.last.texts or (talk.last.mark and talk.last.mark.scenario == IMPROVISER))
 
 
-def standing(messages: list[Block]) -> str:
-    """Where a history stands, as the line that a summary of it needs to be resumed from."""
-    place = Conversation({"messages": messages}).locate()
+def standing(messages: list[Block], *, scenario: str | None = None) -> str:
+    """Where a history stands, as the line that a summary of it needs to be resumed from.
+
+    ``scenario``: the one that is played by name.
+    """
+    place = Conversation({"messages": messages}).locate(scenario)
     step = place.step + len(place.rest)
     return marks.standing_line(Mark(place.scenario.name, step, place.decisions))
 
