@@ -87,7 +87,8 @@ class Agent:
     `connect`; the simulator if left out. ``permissions``: who may do what; left out, nothing is
     asked about against the simulator, and everything that changes something elsewhere.
     ``transcript``: a path or a `Transcript` that every event is written to. ``autopilot``: go on
-    until the model says that the task is complete. System and tools are read once, here.
+    until the model says that the task is complete. ``cache``: mark what is sent for the prompt
+    cache. System and tools are read once, here.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class Agent:
         max_tokens: int = 8192,
         normalise: bool = True,
         concurrency: int | None = None,
+        cache: bool = True,
         history: Iterable[dict[str, Any]] = (),
         name: str = "main",
     ) -> None:
@@ -135,11 +137,9 @@ class Agent:
             max_tokens=max_tokens,
             normalise=normalise,
             cap=concurrency_cap(concurrency),
-            gate=Gate(
-                permissions or _default_permissions(self.endpoint, workspace, tools),
-                hooks or NO_HOOKS,
-            ),
+            gate=Gate(permissions, hooks or NO_HOOKS),
             small_model=small_model() if find_model(model or self.endpoint.model) else "",
+            cache=cache,
             thinking=self.endpoint.thinking(model or self.endpoint.model),
             name=name,
             session=transcript.path.stem if transcript else name,
@@ -279,9 +279,11 @@ class Agent:
     def _limits(self) -> Limits:
         """The limits of the next run: what is left of the endpoint's budget is one of them."""
         limits, left = self._setup.limits, self.endpoint.left_usd
-        if left is None or (limits.usd is not None and limits.usd < left):
+        if left is None:
             return limits
-        return replace(limits, usd=left, strict_usd=True)
+        if limits.usd is not None and limits.usd < left:
+            return replace(limits, mode=limits.mode or "strict")
+        return replace(limits, usd=left, mode="strict")
 
     async def _describe_tools(self) -> None:
         """Ask each tool once how it describes itself; from then on that is what the model sees."""

@@ -19,7 +19,7 @@ os.environ.setdefault("ANTHROPIC_OPEN_TELEMETRY", "false")
 import anthropic
 import httpx2
 
-from agentlab.costs import Usage, price
+from agentlab.costs import latest, price_reply
 
 if TYPE_CHECKING:
     from agentlab.providers import Endpoint
@@ -90,7 +90,7 @@ def _headers(endpoint: Endpoint) -> dict[str, str]:
 
 
 class _Count:
-    """Reads the usage out of a response's body, JSON or event stream, as it passes by."""
+    """Reads the usage out of a body that passes by: JSON, event stream, results of a batch."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint, self.body = endpoint, bytearray()
@@ -99,6 +99,7 @@ class _Count:
         """Add what the response cost. Usage in a stream is cumulative: later replaces earlier."""
         usage: dict[str, Any] = {}
         model = self.endpoint.model
+        batch: list[dict[str, Any]] = []
         for line in self.body.split(b"\n"):
             if b'"usage"' not in line:
                 continue
@@ -106,15 +107,38 @@ class _Count:
                 event = json.loads(line.removeprefix(b"data:"))
             except ValueError:
                 continue
+            if "custom_id" in event:
+                batch.append(event)
+                continue
             message = event.get("message") or event
             model = message.get("model") or model
-            usage.update({k: v for k, v in (message.get("usage") or {}).items() if v is not None})
+            usage = latest(usage, message.get("usage") or {})
         self.body.clear()
-        self.endpoint.spent_usd += price(Usage.from_api(usage), model) or 0.0
+        if usage:
+            self.endpoint.charge(model, price_reply(usage, model))
+        for result in batch:
+            self._charge_once(result)
+
+    def _charge_once(self, result: dict[str, Any]) -> None:
+        """Add what one reply of a batch cost; its results may be read again."""
+        reply = (result.get("result") or {}).get("message") or {}
+        name = f"{result['custom_id']} {reply.get('id')}"
+        if reply.get("usage") and name not in self.endpoint.charged:
+            self.endpoint.charged.add(name)
+            model = reply.get("model") or self.endpoint.model
+            self.endpoint.charge(model, price_reply(reply["usage"], model))
 
 
 def _check(endpoint: Endpoint) -> None:
-    if endpoint.budget_usd is not None and endpoint.spent_usd >= endpoint.budget_usd:
+    if endpoint.budget_usd is None:
+        return
+    if endpoint.unpriced:
+        raise BudgetSpent(
+            f"A request went to {endpoint.unpriced}, whose price is not known, so the budget of "
+            f"${endpoint.budget_usd:.2f} cannot be kept and nothing was sent. Make a new endpoint "
+            "with connect(), and name a model that has a price."
+        )
+    if endpoint.spent_usd >= endpoint.budget_usd:
         raise BudgetSpent(
             f"${endpoint.spent_usd:.4f} of ${endpoint.budget_usd:.2f} is spent, so nothing "
             "was sent. To go on: connect(..., budget_usd=...)."

@@ -1,91 +1,208 @@
 """From tokens to dollars.
 
-Every reply says how many tokens it used, in buckets that do not overlap: fresh input, input
-written to the prompt cache, input read from it, and output (thinking is a part of the output). A
-price per million tokens of each bucket gives dollars. An unknown model has an unknown price: None,
-never 0. Chapter 09 builds on this.
+Every reply says how many tokens it used. The counts are kept in buckets that do not overlap: fresh
+input, input read from the prompt cache, input written to it for five minutes or for an hour, and
+output (thinking is a part of the output). Each bucket has a price per million tokens, so one
+multiplication and one sum give dollars. Vendors count in different ways, one adapter each: what
+Anthropic calls input leaves cached tokens out, what OpenAI calls input contains them.
+
+An unknown model has an unknown price: None, said so, never 0. What servers bill apart from tokens
+(their own web searches) is not counted, and a call that broke off is counted as far as it told.
+
+Built in chapter 09.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from agentlab.models import find_model
+from agentlab.prices import Price, PriceTable, prices
+from agentlab.tables import Table, Tabular, count
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call, or a sum of calls. ``cache_1h_tokens`` is a part of the cache writes."""
+    """Tokens of one call, or a sum of calls, in disjoint buckets.
+
+    ``thinking_tokens`` alone is no bucket: it is a part of ``output_tokens``.
+    """
 
     input_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_5m_tokens: int = 0
+    cache_write_1h_tokens: int = 0
     output_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_1h_tokens: int = 0
     thinking_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cache_creation_input_tokens + other.cache_creation_input_tokens,
-            self.cache_read_input_tokens + other.cache_read_input_tokens,
-            self.cache_1h_tokens + other.cache_1h_tokens,
-            self.thinking_tokens + other.thinking_tokens,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_5m_tokens=self.cache_write_5m_tokens + other.cache_write_5m_tokens,
+            cache_write_1h_tokens=self.cache_write_1h_tokens + other.cache_write_1h_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            thinking_tokens=self.thinking_tokens + other.thinking_tokens,
         )
 
     @property
+    def cache_write_tokens(self) -> int:
+        """All input that was written to the cache."""
+        return self.cache_write_5m_tokens + self.cache_write_1h_tokens
+
+    @property
     def prompt_tokens(self) -> int:
-        """All input, cached or not."""
-        return self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
+        """All input, cached or not: what fills the window."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     @property
     def total_tokens(self) -> int:
         """Input and output."""
         return self.prompt_tokens + self.output_tokens
 
+    def uncached(self) -> Usage:
+        """The same tokens, had there been no prompt cache."""
+        return Usage(
+            input_tokens=self.prompt_tokens,
+            output_tokens=self.output_tokens,
+            thinking_tokens=self.thinking_tokens,
+        )
+
     def to_dict(self) -> dict[str, int]:
-        """The buckets as a plain dict, for events."""
+        """The counts as a plain dict, for events."""
         return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
-    def from_api(cls, usage: dict[str, Any]) -> Usage:
-        """From the ``usage`` of a reply. Missing and null counters count as 0."""
-        writes = usage.get("cache_creation") or {}
-        details = usage.get("output_tokens_details") or {}
-        return cls(
-            usage.get("input_tokens") or 0,
-            usage.get("output_tokens") or 0,
-            usage.get("cache_creation_input_tokens") or 0,
-            usage.get("cache_read_input_tokens") or 0,
-            writes.get("ephemeral_1h_input_tokens") or 0,
-            details.get("thinking_tokens") or 0,
-        )
+    def from_dict(cls, counts: Mapping[str, Any]) -> Usage:
+        """The inverse of `to_dict`; other keys are ignored. Reads older transcripts too."""
+        counts = {**counts, **_renamed(counts)}
+        return cls(**{name: counts.get(name) or 0 for name in _FIELDS})
 
     @classmethod
-    def from_dict(cls, counts: dict[str, int]) -> Usage:
-        """The inverse of `to_dict`; keys it does not know are ignored."""
-        return cls(**{name: counts.get(name, 0) for name in _FIELDS})
+    def from_api(cls, usage: Any) -> Usage:
+        """From the ``usage`` of a reply (a dict or the SDK's object), all its steps together.
+
+        Missing and null counts are 0.
+        """
+        total = NO_USAGE
+        for _, used in steps_of(usage):
+            total += used
+        return total
+
+    @classmethod
+    def from_openai(cls, usage: Any) -> Usage:
+        """From a usage in which the prompt's tokens contain the cached ones.
+
+        Chat completions and responses, and servers that speak the same. Reasoning is thinking.
+        """
+        counts = _plain(usage)
+        of_prompt = _first(counts, "prompt_tokens_details", "input_tokens_details") or {}
+        of_reply = _first(counts, "completion_tokens_details", "output_tokens_details") or {}
+        prompt = _first(counts, "prompt_tokens", "input_tokens") or 0
+        cached = {**counts, **of_prompt}
+        read = min(prompt, _first(cached, "cached_tokens", "prompt_cache_hit_tokens") or 0)
+        written = _first(cached, "cache_write_tokens", "cache_creation_tokens") or 0
+        written = min(prompt - read, written)
+        return cls(
+            input_tokens=prompt - read - written,
+            cache_read_tokens=read,
+            cache_write_5m_tokens=written,
+            output_tokens=_first(counts, "completion_tokens", "output_tokens") or 0,
+            thinking_tokens=of_reply.get("reasoning_tokens") or 0,
+        )
 
 
 NO_USAGE = Usage()
 _FIELDS = tuple(field.name for field in fields(Usage))
 
+# The buckets with their words, in the order in which a bill lists them.
+BUCKETS = {
+    "input_tokens": "input",
+    "cache_read_tokens": "cache read",
+    "cache_write_5m_tokens": "cache write, 5 min",
+    "cache_write_1h_tokens": "cache write, 1 h",
+    "output_tokens": "output",
+}
 
-def price(usage: Usage, model: str) -> float | None:
-    """Dollars for that usage on that model, or None if the model is not in the price table."""
-    known = find_model(model)
-    if known is None:
+
+def latest(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The usage of a stream after one more report: it is cumulative, so later replaces earlier."""
+    return {**before, **{name: value for name, value in now.items() if value is not None}}
+
+
+def steps_of(usage: Any) -> list[tuple[str | None, Usage]]:
+    """What is billed in a reply: for each step its model (None: the one asked for) and its tokens.
+
+    Mostly one step. A server that summarised first, or asked another model, lists its steps in
+    ``iterations``; the tokens of a summary are in no other number of that usage (API reference,
+    2026-10). Each step has a price tier of its own.
+    """
+    counts = _plain(usage)
+    listed = [_plain(step) for step in counts.get("iterations") or ()]
+    if not listed:
+        return [(None, _step(counts))]
+    steps = [(step.get("model"), _step(step)) for step in listed]
+    thinking = _step(counts).thinking_tokens
+    if thinking and not any(used.thinking_tokens for _, used in steps):
+        model, last = steps[-1]  # only the top says how much of the output was thinking
+        steps[-1] = (model, replace(last, thinking_tokens=min(thinking, last.output_tokens)))
+    return steps
+
+
+def context_tokens(usage: Any) -> int:
+    """How much of the window a conversation fills after a reply: its prompt and the reply.
+
+    Takes a `Usage`, the usage of a reply, or one in OpenAI's style. Tokens that were read from the
+    cache fill the window like all others. The summary that a server made within a request does not
+    count: what holds is the last step that answered. 0 if there is none.
+    """
+    if isinstance(usage, Usage):
+        return usage.total_tokens
+    counts = _plain(usage)
+    if "prompt_tokens" in counts:
+        return Usage.from_openai(counts).total_tokens
+    listed = [_plain(step) for step in counts.get("iterations") or ()]
+    if not listed:
+        return _step(counts).total_tokens
+    answers = [step for step in listed if step.get("type") in ("message", "fallback_message")]
+    return _step(answers[-1]).total_tokens if answers else 0
+
+
+def price(
+    usage: Usage, model: str | None, *, batch: bool = False, table: PriceTable | None = None
+) -> float | None:
+    """Dollars for the usage of one call, or None if the table does not know the model.
+
+    A sum of calls has no price tier: price each call, and add the dollars. ``batch``: it was part
+    of a batch. ``table``: other prices than those that come along.
+    """
+    row = (table or prices()).find(model, usage.prompt_tokens)
+    if row is None:
         return None
-    rate = known.price(usage.prompt_tokens)
-    return (
-        usage.input_tokens * rate.input
-        + usage.output_tokens * rate.output
-        + (usage.cache_creation_input_tokens - usage.cache_1h_tokens) * rate.cache_write_5m
-        + usage.cache_1h_tokens * rate.cache_write_1h
-        + usage.cache_read_input_tokens * rate.cache_read
-    ) / 1_000_000
+    amount = (
+        usage.input_tokens * row.input
+        + usage.cache_read_tokens * row.cache_read
+        + usage.cache_write_5m_tokens * row.cache_write_5m
+        + usage.cache_write_1h_tokens * row.cache_write_1h
+        + usage.output_tokens * row.output
+    )
+    return amount * (row.batch if batch else 1) / 1_000_000
+
+
+def price_reply(usage: Any, model: str | None) -> float | None:
+    """Dollars for a reply by the ``usage`` in it, step by step; None if a price is not known.
+
+    A reply of a batch says so in its ``service_tier``, and costs what a batch costs.
+    """
+    batch = _plain(usage).get("service_tier") == "batch"
+    total = 0.0
+    for asked, used in steps_of(usage):
+        cost = price(used, asked or model, batch=batch)
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 def dollars(amount: float | None) -> str:
@@ -93,3 +210,99 @@ def dollars(amount: float | None) -> str:
     if amount is None:
         return "unknown"
     return f"${amount:.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+@dataclass(frozen=True, repr=False)
+class Bill(Tabular):
+    """What one call cost, bucket by bucket. ``usd`` is None if the model's price is not known."""
+
+    usage: Usage
+    model: str
+    price: Price | None
+    batch: bool = False
+
+    @property
+    def usd(self) -> float | None:
+        """The sum, in dollars."""
+        if self.price is None:
+            return None
+        return sum(amount for *_, amount in self.lines() if amount is not None)
+
+    def lines(self) -> list[tuple[str, int, float | None, float | None]]:
+        """(bucket, tokens, dollars per million, dollars), for each bucket that is not empty."""
+        lines: list[tuple[str, int, float | None, float | None]] = []
+        for name, words in BUCKETS.items():
+            tokens = getattr(self.usage, name)
+            if tokens:
+                rate = self._rate(name.removesuffix("_tokens"))
+                lines.append((words, tokens, rate, rate and tokens * rate / 1_000_000))
+        return lines
+
+    def _rate(self, bucket: str) -> float | None:
+        if self.price is None:
+            return None
+        rate: float = getattr(self.price, bucket)
+        return rate * (self.price.batch if self.batch else 1)
+
+    def table(self) -> Table:
+        """Bucket, tokens, dollars per million, dollars; then the source of the price."""
+        rows = [
+            (words, count(tokens), "unknown" if rate is None else f"${rate:g}", dollars(amount))
+            for words, tokens, rate, amount in self.lines()
+        ]
+        rows.append(("total", count(self.usage.total_tokens), "", dollars(self.usd)))
+        title = f"{self.model}{' in a batch' if self.batch else ''}"
+        if self.price is None:
+            notes = [f"the price of {self.model} is not known"]
+        else:
+            origin = f"price of {self.price.date}" if self.price.date else ""
+            notes = [note for note in (origin, *self.price.notes) if note]
+        return Table(title, ("", "tokens", "per million", "dollars"), rows, notes=notes)
+
+
+def bill(usage: Usage, model: str, *, batch: bool = False, table: PriceTable | None = None) -> Bill:
+    """The `Bill` of one call; same arguments as `price`."""
+    return Bill(usage, model, (table or prices()).find(model, usage.prompt_tokens), batch)
+
+
+# ------------------------------------------------------------------------- reading what is counted
+
+
+def _step(counts: Mapping[str, Any]) -> Usage:
+    """One step of a reply. What of the writes is not said to be for an hour is for five minutes."""
+    writes = _plain(counts.get("cache_creation") or {})
+    details = _plain(counts.get("output_tokens_details") or {})
+    hour = writes.get("ephemeral_1h_input_tokens") or 0
+    five = writes.get("ephemeral_5m_input_tokens") or 0
+    return Usage(
+        input_tokens=counts.get("input_tokens") or 0,
+        cache_read_tokens=counts.get("cache_read_input_tokens") or 0,
+        cache_write_5m_tokens=max(five, (counts.get("cache_creation_input_tokens") or 0) - hour),
+        cache_write_1h_tokens=hour,
+        output_tokens=counts.get("output_tokens") or 0,
+        thinking_tokens=details.get("thinking_tokens") or 0,
+    )
+
+
+def _renamed(counts: Mapping[str, Any]) -> dict[str, int]:
+    """The counts of a transcript that was written before the buckets had their names."""
+    old = ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_1h_tokens")
+    if not any(name in counts for name in old):
+        return {}
+    written, read, hour = (counts.get(name) or 0 for name in old)
+    return {
+        "cache_read_tokens": read,
+        "cache_write_5m_tokens": max(0, written - hour),
+        "cache_write_1h_tokens": hour,
+    }
+
+
+def _plain(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    made = value.to_dict() if hasattr(value, "to_dict") else None
+    return made if isinstance(made, Mapping) else {}
+
+
+def _first(counts: Mapping[str, Any], *names: str) -> Any:
+    return next((counts[name] for name in names if counts.get(name) is not None), None)

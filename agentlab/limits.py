@@ -1,9 +1,15 @@
 """When a run has to end although the model wants to go on: limits, and going round in circles.
 
-Limits are numbers, checked before each request. Repetition is a pattern over the last calls *and
-their results*: the same question with a new answer (polling) is progress, the same question with
-the same answer three times is not. Looked for are cycles of one to four calls, calls that are
-nearly the same, and one tool that fails again and again.
+Limits are numbers, checked before each request. What a request will cost is known only after it,
+so a budget of dollars or tokens has two modes. ``overshoot_one`` stops after the call that passes
+it: simple, and at most one call too dear. ``strict`` sends a request only if an upper bound of it
+still fits: nothing is ever overspent, and some of the budget is left over. Unless the limits name
+a mode, an agent takes ``strict`` where real money is spent. `warning` is for a soft mark below.
+
+Repetition is a pattern over the last calls *and their results*: the same question with a new
+answer (polling) is progress, the same question with the same answer three times is not. Looked for
+are cycles of one to four calls, calls that are nearly the same, and one tool that fails again and
+again.
 """
 
 from __future__ import annotations
@@ -13,9 +19,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from agentlab.costs import Usage, price
+from agentlab.costs import dollars
 from agentlab.messages import Block
 from agentlab.models import find_model
+from agentlab.prices import prices
 
 if TYPE_CHECKING:
     from agentlab.loop import Setup, State
@@ -23,6 +30,10 @@ if TYPE_CHECKING:
 LONGEST_PERIOD = 4
 WINDOW = 24  # calls that are remembered: six repeats of the longest cycle
 NEAR = 0.9  # how alike two inputs have to be to count as nearly the same
+MODES = ("overshoot_one", "strict")
+# What is not counted yet is estimated from characters, by an average. Dense text (digits, base64)
+# can take twice the tokens, so a bound takes the estimate twice. An assumption, on the safe side.
+MARGIN = 2.0
 Signature = tuple[str, str, str]
 
 
@@ -33,9 +44,8 @@ class Limits:
     turns: int = 25
     tokens: int | None = None  # input and output, summed over the turns
     usd: float | None = None
-    strict_usd: bool = (
-        False  # the worst case of the next request has to fit; else it may overshoot by one call
-    )
+    mode: str = ""  # "overshoot_one" or "strict"; empty: strict where real money is spent
+    warn_at: float | None = 0.8  # the share of tokens or dollars at which the agent says so
     tool_calls: int | None = None
     seconds: float | None = None
     request_s: float = 600.0  # one request, from sending it to its last event
@@ -50,6 +60,10 @@ class Limits:
     stop_blocks: int = 3  # how often Stop hooks may send the model on
 
     def __post_init__(self) -> None:
+        if self.mode and self.mode not in MODES:
+            raise ValueError(f"Limits(mode={self.mode!r}): use one of {', '.join(MODES)}")
+        if self.warn_at is not None and not 0 < self.warn_at <= 1:
+            raise ValueError(f"Limits(warn_at={self.warn_at:g}): a share between 0 and 1, or None")
         for name in ("repeats", "near_repeats"):
             value = getattr(self, name)
             if value is not None and value < 2:
@@ -74,23 +88,80 @@ def over_limit(setup: Setup, state: State, next_tokens: int) -> tuple[str, str]:
     seconds = setup.clock.now() - state.started_at
     if state.turn >= limits.turns:
         return "turn_limit", f"{state.turn} turn{'s' * (state.turn != 1)} used"
-    if limits.tokens is not None and state.usage.total_tokens >= limits.tokens:
-        return "token_limit", f"{state.usage.total_tokens} of {limits.tokens} tokens used"
     if limits.tool_calls is not None and state.tool_calls >= limits.tool_calls:
         return "tool_call_limit", f"{state.tool_calls} tool calls made"
     if limits.seconds is not None and seconds >= limits.seconds:
         return "time_limit", f"{seconds:.1f} of {limits.seconds:g} seconds used"
-    if limits.usd is not None and state.cost_usd is not None:
-        worst = 0.0
-        if limits.strict_usd:
-            room = state.max_tokens or setup.max_tokens
-            worst = price(Usage(input_tokens=next_tokens, output_tokens=room), setup.model) or 0.0
-        if state.cost_usd + worst >= limits.usd:
-            reason = f"${state.cost_usd:.4f} of ${limits.usd:.2f} spent"
-            return "dollar_limit", reason + (
-                f"; the next request could cost ${worst:.4f}" if worst else ""
-            )
+    return over_budget(setup, state, next_tokens)
+
+
+def over_budget(setup: Setup, state: State, next_tokens: int) -> tuple[str, str]:
+    """The same for the budgets of tokens and dollars, in the mode that the limits say."""
+    limits, used = setup.limits, state.usage.total_tokens
+    strict = limits.mode == "strict"
+    prompt = prompt_bound(state, next_tokens) if strict else 0
+    room = (state.max_tokens or setup.max_tokens) if strict else 0
+    if limits.tokens is not None and (
+        used >= limits.tokens or used + prompt + room > limits.tokens
+    ):
+        reason = f"{used} of {limits.tokens} tokens used"
+        more = f"; the next request could take {prompt + room} (max_tokens={room})"
+        return "token_limit", reason + more * strict
+    if limits.usd is None:
+        return "", ""
+    worst = cost_bound(prompt, room, setup.model)
+    if state.cost_usd is None or worst is None:
+        name = f"the price of {setup.model}" if worst is None else "the price of an earlier call"
+        return "dollar_limit", f"{name} is not known, so a budget of dollars cannot be kept"
+    if state.cost_usd >= limits.usd or state.cost_usd + worst > limits.usd:
+        reason = f"${state.cost_usd:.4f} of ${limits.usd:.2f} spent"
+        more = f"; the next request could cost {dollars(worst)} (max_tokens={room})"
+        return "dollar_limit", reason + more * strict
     return "", ""
+
+
+def prompt_bound(state: State, next_tokens: int) -> int:
+    """No fewer tokens than the next prompt has: what the server counted, and a margin on the rest.
+
+    ``next_tokens`` is the expected size of the whole prompt.
+    """
+    return state.context_tokens + round(MARGIN * max(0, next_tokens - state.context_tokens))
+
+
+def cost_bound(prompt_tokens: int, max_tokens: int, model: str) -> float | None:
+    """The most that a request can cost, in dollars; None if the model's price is not known.
+
+    As if its whole prompt were written to the cache, which costs more than plain input, and the
+    reply took all its room (thinking counts against ``max_tokens``).
+    """
+    row = prices().find(model, prompt_tokens)
+    if row is None:
+        return None
+    dearest = max(row.input, row.cache_write_5m)
+    return (prompt_tokens * dearest + max_tokens * row.output) / 1_000_000
+
+
+def spent_share(limits: Limits, state: State) -> float:
+    """How much of the budget is spent, from 0 to 1 and beyond: of tokens or dollars, the larger."""
+    shares = [0.0]
+    if limits.tokens:
+        shares.append(state.usage.total_tokens / limits.tokens)
+    if limits.usd and state.cost_usd is not None:
+        shares.append(state.cost_usd / limits.usd)
+    return max(shares)
+
+
+def warning(limits: Limits, state: State) -> str:
+    """A line to say that the soft mark is reached, or nothing. The caller says it once a run."""
+    share = spent_share(limits, state)
+    if limits.warn_at is None or share < limits.warn_at:
+        return ""
+    parts = []
+    if limits.usd is not None and state.cost_usd is not None:
+        parts.append(f"${state.cost_usd:.4f} of ${limits.usd:.2f}")
+    if limits.tokens is not None:
+        parts.append(f"{state.usage.total_tokens} of {limits.tokens} tokens")
+    return f"{share:.0%} of the budget is spent: {', '.join(parts)}"
 
 
 def calls_left(limits: Limits, made: int) -> float:

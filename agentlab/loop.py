@@ -21,8 +21,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agentlab.caching import with_breakpoints
 from agentlab.clock import ANSWER_S, Clock
-from agentlab.costs import NO_USAGE, Usage, price
+from agentlab.costs import NO_USAGE, Usage
 from agentlab.events import Event
 from agentlab.failures import hint, short, too_long
 from agentlab.limits import (
@@ -85,6 +86,7 @@ class Setup:
     definitions: tuple[dict[str, Any], ...] = ()  # of the tools, as described for this session
     cap: int = DEFAULT_CAP
     gate: Gate = field(default_factory=Gate)
+    cache: bool = True  # mark the request for the prompt cache
     small_model: str = ""  # for side calls; empty: the main one
     name: str = "main"
     session: str = ""  # what hooks are told about it: a name, and the path of its transcript
@@ -102,7 +104,8 @@ class Setup:
             request["tools"] = list(self.definitions)
         if self.thinking:
             request["thinking"] = self.thinking
-        return {**request, "messages": state.history}
+        request["messages"] = state.history
+        return with_breakpoints(request) if self.cache else request
 
     def circumstances(self, state: State) -> Circumstances:
         """What the gate may know about a turn."""
@@ -318,7 +321,7 @@ def turn_end(setup: Setup, state: State, reply: Reply) -> Event:
         state.turn,
         stop_reason=reply.stop_reason,
         usage=reply.usage.to_dict(),
-        cost_usd=price(reply.usage, setup.model),
+        cost_usd=reply.cost_usd(setup.model),
         total_usage=state.usage.to_dict(),
         total_usd=state.cost_usd,
     )
@@ -426,13 +429,13 @@ def tool_events(
 
 def _count(setup: Setup, state: State, reply: Reply) -> State:
     """The state with the tokens and dollars of a reply added."""
-    cost = price(reply.usage, setup.model)
+    cost = reply.cost_usd(setup.model)
     total = None if cost is None or state.cost_usd is None else state.cost_usd + cost
     return replace(
         state,
         usage=state.usage + reply.usage,
         cost_usd=total,
-        context_tokens=reply.usage.total_tokens,
+        context_tokens=reply.context_tokens,
     )
 
 

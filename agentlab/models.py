@@ -1,8 +1,8 @@
-"""What differs by model: window, limits, what a request may ask for, and prices.
+"""What differs by model: window, limits, and what a request may ask for.
 
 The facts are data (``data/models.json``, with sources and a date); nothing else in the package
-names a model. The simulator enforces what stands there, the costs are computed from it, and CI
-compares the names with the SDK's own table of deprecated models.
+names a model. The simulator enforces what stands there, and CI compares the names with the SDK's
+own table of deprecated models. What models cost stands in ``data/prices.json``, see `prices`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentlab.resources import data_path
-
-
-@dataclass(frozen=True)
-class Price:
-    """US dollars per million tokens, for prompts of up to ``up_to_prompt_tokens`` tokens."""
-
-    up_to_prompt_tokens: int | None
-    input: float
-    output: float
-    cache_write_5m: float
-    cache_write_1h: float
-    cache_read: float
 
 
 @dataclass(frozen=True)
@@ -43,15 +31,7 @@ class Model:
     forced_tool_choice: bool
     prefill: bool
     system_messages: bool
-    prices: tuple[Price, ...]
     note: str = ""
-
-    def price(self, prompt_tokens: int) -> Price:
-        """The price that holds for a prompt of that size (all of its tokens, cached or not)."""
-        for price in self.prices:
-            if price.up_to_prompt_tokens is None or prompt_tokens <= price.up_to_prompt_tokens:
-                return price
-        return self.prices[-1]
 
 
 @functools.cache
@@ -63,13 +43,7 @@ def _table() -> dict[str, Any]:
 def all_models() -> dict[str, Model]:
     """Every known model by id."""
     return {
-        row["id"]: Model(
-            **{
-                **row,
-                "thinking": tuple(row["thinking"]),
-                "prices": tuple(Price(**price) for price in row["prices"]),
-            }
-        )
+        row["id"]: Model(**{**row, "thinking": tuple(row["thinking"])})
         for row in _table()["models"]
     }
 

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from agentlab.clock import Clock, RealClock
 from agentlab.models import all_models, default_model, find_model
+from agentlab.prices import prices
 
 if TYPE_CHECKING:
     import anthropic
@@ -44,6 +45,8 @@ class Endpoint:
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     simulator: Simulator | None = field(default=None, repr=False)
     spent_usd: float = field(default=0.0, init=False)
+    unpriced: str = field(default="", init=False, repr=False)  # a model that was asked for
+    charged: set[str] = field(default_factory=set, init=False, repr=False)  # replies of batches
 
     def __post_init__(self) -> None:
         self._clients: WeakKeyDictionary[Any, anthropic.AsyncAnthropic] = WeakKeyDictionary()
@@ -62,6 +65,13 @@ class Endpoint:
     def left_usd(self) -> float | None:
         """What is left of the budget, in dollars; None if there is none."""
         return None if self.budget_usd is None else max(0.0, self.budget_usd - self.spent_usd)
+
+    def charge(self, model: str, cost_usd: float | None) -> None:
+        """Count what a request to that model cost, in dollars; None: its price is not known."""
+        if cost_usd is None:
+            self.unpriced = model
+        else:
+            self.spent_usd += cost_usd
 
     def client(self) -> anthropic.AsyncAnthropic:
         """The asynchronous SDK client, one for each event loop. Its own retries are off."""
@@ -172,7 +182,7 @@ def _anthropic(model: str | None, budget_usd: float) -> Endpoint:
 def _server(url: str, model: str | None, budget_usd: float | None) -> Endpoint:
     if not model:
         raise ProviderError(f"Say which model {url} should use: connect({url!r}, model='...').")
-    if find_model(model) is not None:
+    if model in prices():
         budget_usd = _number("AGENTLAB_BUDGET_USD", budget_usd)
     elif budget_usd is not None:
         raise ProviderError(

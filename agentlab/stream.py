@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 from agentlab.clock import FIRST_TOKEN_S
-from agentlab.costs import Usage
+from agentlab.costs import Usage, context_tokens, latest, price_reply
 from agentlab.failures import StreamIncomplete
 from agentlab.messages import Block, Message, distinct_ids
 from agentlab.retry import Tries
@@ -48,6 +48,15 @@ class Reply:
     @property
     def usage(self) -> Usage:
         return Usage.from_api(self._usage)
+
+    @property
+    def context_tokens(self) -> int:
+        """How much of the window the conversation fills with this reply."""
+        return context_tokens(self._usage)
+
+    def cost_usd(self, model: str) -> float | None:
+        """Dollars of this reply, None if the price is not known. ``model``: the one asked for."""
+        return price_reply(self._usage, model)
 
     def calls(self) -> list[Block]:
         """The tool calls, in order."""
@@ -95,7 +104,7 @@ class Reply:
                 self.stop_reason = raw.delta.stop_reason
                 details = getattr(raw.delta, "stop_details", None)
                 self.stop_detail = (getattr(details, "explanation", None) or "") if details else ""
-                self._usage.update({k: v for k, v in raw.usage.to_dict().items() if v is not None})
+                self._usage = latest(self._usage, raw.usage.to_dict())
             case "message_stop":
                 self.done = True
         return None

@@ -25,10 +25,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentlab import schemas
 from agentlab.messages import Block, tool_result, valid_unicode
+
+if TYPE_CHECKING:
+    from agentlab.file_cache import FileCache
 
 MAX_RESULT_CHARS = 30_000
 Input = dict[str, Any]
@@ -71,6 +74,8 @@ class Tool:
     root: Path | None = None  # what a path argument is relative to
     validate_input: Callable[..., str | None] | None = None
     max_result_chars: int = MAX_RESULT_CHARS
+    preview: bool = True  # a long result may be kept on disk, and a preview takes its place
+    cache: FileCache | None = field(default=None, repr=False, compare=False)  # of files it read
     search_hint: str = ""
     should_defer: bool = False
     always_load: bool = False
@@ -255,9 +260,14 @@ def prepare(call: Block, tools: dict[str, Tool]) -> Prepared | Outcome:
         return failure(call, bound(str(error), 4000))
 
 
-async def perform(prepared: Prepared, pool: Executor | None = None) -> Outcome:
-    """Run a prepared call. What goes wrong becomes an error result; only cancelling raises."""
-    call, limit = prepared.call, prepared.tool.max_result_chars
+async def perform(
+    prepared: Prepared, pool: Executor | None = None, limit: int | None = None
+) -> Outcome:
+    """Run a prepared call. What goes wrong becomes an error result; only cancelling raises.
+
+    ``limit``: characters of the result, instead of the tool's own ``max_result_chars``.
+    """
+    call, limit = prepared.call, prepared.tool.max_result_chars if limit is None else limit
     try:
         value = await prepared.tool.run(prepared.arguments, pool)
     except ToolError as error:

@@ -379,7 +379,7 @@ async def test_k12_the_dollar_limit_overshoots_by_one_call_or_not_at_all(play):
     assert (
         overshot.status == "dollar_limit" and overshot.turns == 2 and overshot.cost_usd > 1.5 * one
     )
-    strict = await agent(usd=1.5 * one, strict_usd=True).ask("go")
+    strict = await agent(usd=1.5 * one, mode="strict").ask("go")
     assert strict.status == "dollar_limit" and strict.turns == 0
     assert strict.cost_usd <= 1.5 * one
 

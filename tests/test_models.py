@@ -27,10 +27,3 @@ def test_a_date_after_the_name_is_ignored_and_other_endings_are_not() -> None:
     assert find_model(f"{default_model()}-20261001") is all_models()[default_model()]
     assert find_model(f"{default_model()}-latest") is None
 
-
-def test_the_price_is_that_of_the_size_of_the_prompt() -> None:
-    model = next(m for m in all_models().values() if len(m.prices) > 1)
-    limit = model.prices[0].up_to_prompt_tokens
-    assert limit is not None
-    assert model.price(limit) is model.prices[0]
-    assert model.price(limit + 1) is model.prices[1]

@@ -43,7 +43,7 @@ def compare(
 def _facts(result: Result) -> dict[str, str]:
     """Name -> value as shown; an empty value on both sides leaves the row out."""
     usage = result.usage
-    cached = usage.cache_read_input_tokens
+    cached = usage.cache_read_tokens
     finished = [e for e in result.events if e.type == "tool.execution_complete"]
     failed = sum(bool(e.data.get("is_error")) for e in finished)
     kinds = [e.type for e in result.events]

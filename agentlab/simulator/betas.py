@@ -77,14 +77,17 @@ FINISHED = frozenset(("fine-grained-tool-streaming-2025-05-14", "tool-search-too
 # Fields of a request that exist only with a beta, and how the beta's name begins.
 BETA_FIELDS: dict[str, str | tuple[str, ...]] = {
     "billing_policy": "user-profiles-",
-    "compaction": "compact-",
-    "context_management": ("context-management-", "compact-"),
+    "compaction": "compact-2026-09-04",
+    "context_management": ("context-management-", "compact-2026-01-12"),
     "fallback_credit_token": "fallback-credit-",
     "fallbacks": "server-side-fallback-",
     "mcp_servers": "mcp-client-",
     "thread": "message-threads-",
 }
+PLAYED = frozenset(("compaction", "context_management"))  # those of them that this server plays
 BINDING = "thinking-binding-controls-2026-08-01"
+COMPACT_AT_THRESHOLD, COMPACT_ON_DEMAND = "compact-2026-01-12", "compact-2026-09-04"
+COMPACTING = frozenset((COMPACT_AT_THRESHOLD, COMPACT_ON_DEMAND))
 
 
 def turned_on(field: str, betas: frozenset[str]) -> bool:

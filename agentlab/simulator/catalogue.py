@@ -9,6 +9,7 @@ from agentlab.models import Model
 from agentlab.simulator.rules import Rejected
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 1000
+Query = dict[str, list[str]]  # a query string, parsed
 _UNKNOWN_DATE = "1970-01-01T00:00:00Z"  # what the API gives when a date is not known
 
 
@@ -23,17 +24,24 @@ def one(model_id: str, *, validate: bool = True) -> dict[str, Any]:
     return {**_item(model), "id": model_id}
 
 
-def page(query: dict[str, list[str]], *, validate: bool = True) -> dict[str, Any]:
+def page(query: Query, *, validate: bool = True) -> dict[str, Any]:
     """One page of models. ``query`` may hold limit, after_id, before_id and lifecycle."""
     wanted = query.get("lifecycle") or query.get("lifecycle[]") or ["active", "deprecated"]
     items = [_item(model) for model in models.all_models().values() if model.status in wanted]
+    return cut_page(items, query, "model", validate=validate)
+
+
+def cut_page(
+    items: list[dict[str, Any]], query: Query, what: str, *, validate: bool = True
+) -> dict[str, Any]:
+    """The page that a query asks for, of a list of things with ids."""
     limit = _limit(query.get("limit", [str(DEFAULT_LIMIT)])[-1])
     ids = [item["id"] for item in items]
     start, end = 0, len(items)
     after, before = query.get("after_id", [""])[-1], query.get("before_id", [""])[-1]
     for name, cursor in (("after_id", after), ("before_id", before)):
         if cursor and cursor not in ids and validate:
-            raise Rejected("field", f"{name}: no model with the id '{cursor}'")
+            raise Rejected("field", f"{name}: no {what} with the id '{cursor}'")
     if after in ids:
         start = ids.index(after) + 1
     if before in ids:

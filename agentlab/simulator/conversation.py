@@ -15,6 +15,7 @@ from typing import Any
 from agentlab.simulator import marks
 from agentlab.simulator.improviser import understands
 from agentlab.simulator.marks import Mark
+from agentlab.simulator.recalled import Recalled
 from agentlab.simulator.scenario import IMPROVISER, Scenario, get, opening
 from agentlab.simulator.turns import Block
 
@@ -83,6 +84,7 @@ class Conversation:
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.rounds: list[Round] = [Round(None)]
+        recalled = Recalled()
         for message in request.get("messages") or []:
             content = message.get("content") or []
             if isinstance(content, str):
@@ -90,8 +92,9 @@ class Conversation:
             blocks = [block for block in content if isinstance(block, dict)]
             if message.get("role") == "assistant":
                 self.rounds.append(Round(blocks))
+                recalled.calls(blocks)
             elif message.get("role") == "user":
-                self.rounds[-1].answer.extend(blocks)
+                self.rounds[-1].answer.extend(recalled.results(blocks))
 
     @property
     def last(self) -> Round:

@@ -13,21 +13,35 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from agentlab import models
 from agentlab.clock import Clock
-from agentlab.models import Model
-from agentlab.simulator import broken, catalogue, playback, sse, wire
-from agentlab.simulator.betas import BINDING
+from agentlab.simulator import (
+    answering,
+    broken,
+    catalogue,
+    context_edits,
+    playback,
+    server_compaction,
+    sse,
+    wire,
+)
+from agentlab.simulator.answering import Read
+from agentlab.simulator.batches import Batches
 from agentlab.simulator.cache import PromptCache
 from agentlab.simulator.exchange import Exchange, error_envelope, request_id_of, speed_of, tamed
 from agentlab.simulator.faults import AT_ONCE, Fault, Faults
-from agentlab.simulator.log import Entry, Log
+from agentlab.simulator.log import Entry, Log, counts_of
 from agentlab.simulator.playback import Played
 from agentlab.simulator.prefix import Chain, chain
-from agentlab.simulator.reply import Reply, make_reply
+from agentlab.simulator.reply import Reply
 from agentlab.simulator.rules import Rejected
 from agentlab.simulator.scenario import ScenarioError, UnknownScenario
-from agentlab.simulator.validation import Validator, check_headers, refuse_thread, split_betas
+from agentlab.simulator.validation import (
+    Validator,
+    check_headers,
+    check_length,
+    refuse_thread,
+    split_betas,
+)
 
 Handler = Callable[[Exchange], Awaitable[None]]
 
@@ -43,6 +57,7 @@ class Core:
         self.log = Log()
         self.cache = PromptCache()
         self.validator = Validator()
+        self.batches = Batches()
 
     # POST /v1/messages
 
@@ -54,24 +69,60 @@ class Core:
         if fault is not None and fault.kind in AT_ONCE:
             await self._break_at_once(exchange, fault)
             return
-        made = self._validated(exchange)
+        read = self.read(exchange)
         if fault is not None and fault.kind == "error_event" and not exchange.body.get("stream"):
             await self._break_at_once(exchange, replace(fault, kind="status"))  # there is no stream
             return
-        reply = self._reply(exchange, made)
+        await self._send(exchange, self.reply(exchange, read, fault), fault)
+
+    def read(self, exchange: Exchange, *, counting: bool = False) -> Read:
+        """Read a request's body, and check it if the server is strict. Raises `Rejected`."""
+        version, betas = "", split_betas(exchange.headers)
+        if self.validate:
+            version, betas = check_headers(exchange.headers)
+        whole = exchange.body = exchange.body or wire.parse(exchange.raw)
+        messages = whole.get("messages")
+        exchange.facts.update(
+            model=str(whole.get("model", "")),
+            stream=bool(whole.get("stream")),
+            messages=len(messages) if isinstance(messages, list) else 0,
+        )
+        wanted = exchange.headers.get("agentlab-scenario")
+        if not self.validate:
+            if any(beta.startswith("message-threads-") for beta in betas):
+                refuse_thread(whole)
+            made, tame = chain(whole), tamed(whole)
+            return Read(tame, made, context_edits.Edited(tame, made), scenario=wanted)
+        body, skipped = server_compaction.since_compaction(whole, betas)
+        made = chain(body)
+        dropped = self.validator.check(
+            body, made, version=version, betas=betas, counting=counting,
+            whole=whole, skipped=skipped, batched=exchange.batched,
+        )  # fmt: skip
+        prompt = context_edits.edit(body, made, counting=counting)
+        check_length(prompt.chain.total_tokens, body)
+        return Read(body, made, prompt, betas, dropped, wanted)
+
+    def reply(self, exchange: Exchange, read: Read, fault: Fault | None = None) -> Reply:
+        """Play the reply to a request, spoil it if a fault says so, and log it."""
+        now = self.clock.now() if exchange.at is None else exchange.at
+
+        def play(request: dict[str, Any], bound_to: Chain) -> Played:
+            played = self._play(read, request, bound_to, now)
+            exchange.facts.update(scenario=played.scenario, step=played.step, note=played.note)
+            return played
+
+        reply = answering.answer(read, play, self.cache, now)
+        if exchange.batched:
+            reply = replace(reply, usage={**reply.usage, "service_tier": "batch"})
         if fault is not None:
             reply = self._spoil(exchange, reply, fault)
-        usage = reply.usage
-        self._log(
-            exchange,
-            200,
-            input_tokens=usage["input_tokens"],
-            cache_write_tokens=usage["cache_creation_input_tokens"],
-            cache_read_tokens=usage["cache_read_input_tokens"],
-            output_tokens=usage["output_tokens"],
-            stop_reason=reply.stop_reason,
-        )
-        await self._send(exchange, reply, fault)
+        for iteration in reply.usage.get("iterations") or ():
+            if iteration["type"] == "compaction":
+                kind = "batch" if exchange.batched else "compaction"
+                self.log_entry(exchange, 200, **counts_of(iteration), kind=kind)
+        self.log_entry(exchange, 200, **counts_of(reply.usage), stop_reason=reply.stop_reason)
+        return reply
 
     def _spoil(self, exchange: Exchange, reply: Reply, fault: Fault) -> Reply:
         """The reply with the fault in it. A fault that finds nothing to spoil was not played."""
@@ -92,35 +143,20 @@ class Core:
 
     async def _break_at_once(self, exchange: Exchange, fault: Fault) -> None:
         if fault.kind != "status":
-            self._log(exchange, 0)
+            self.log_entry(exchange, 0)
             await wire.break_off(exchange.scope, exchange.receive, reset=fault.kind == "reset")
             return
-        self._log(exchange, fault.status)
+        self.log_entry(exchange, fault.status)
         headers = exchange.answer_headers | {k.lower(): v for k, v in fault.headers.items()}
         envelope = fault.envelope(exchange.request_id)
         await wire.send_json(exchange.send, fault.status, envelope, headers)
 
-    def _reply(self, exchange: Exchange, made: Chain) -> Reply:
-        body, now = exchange.body if self.validate else tamed(exchange.body), self.clock.now()
-        model = _model_of(body)
-        if body.get("max_tokens") == 0:
-            played = Played([], "max_tokens", scenario="cache pre-warm")
-        else:
-            played = self._play(exchange, made, now)
-        exchange.facts.update(scenario=played.scenario, step=played.step, note=played.note)
-        accounted = self.cache.account(body, made, model, now)
-        reply = make_reply(body, played, model, accounted, made.total_tokens, made.whole)
-        if BINDING in split_betas(exchange.headers):
-            reply.extra["input_transformations"] = [
-                {"type": "thinking_dropped", "path": path, "reason": "prefix_binding_mismatch"}
-                for path in exchange.facts.get("dropped", ())
-            ]
-        return reply
-
-    def _play(self, exchange: Exchange, made: Chain, now: float) -> Played:
-        wanted = exchange.headers.get("agentlab-scenario")
+    def _play(self, read: Read, request: dict[str, Any], bound_to: Chain, now: float) -> Played:
+        if request.get("max_tokens") == 0:
+            return Played([], "max_tokens", scenario="cache pre-warm")
         try:
-            return playback.play(exchange.body, made, scenario=wanted, now=now)
+            seen = server_compaction.as_played(request)
+            return playback.play(seen, bound_to, scenario=read.scenario, now=now)
         except UnknownScenario:
             raise
         except Exception:
@@ -158,30 +194,13 @@ class Core:
 
     async def count_tokens(self, exchange: Exchange) -> None:
         """Answer with the estimated input tokens."""
-        made = self._validated(exchange, counting=True)
-        answer: dict[str, Any] = {"input_tokens": made.total_tokens}
-        self._log(exchange, 200, input_tokens=made.total_tokens)
+        read = self.read(exchange, counting=True)
+        count = read.prompt.chain.total_tokens
+        answer: dict[str, Any] = {"input_tokens": count}
+        if read.body.get("context_management") is not None:
+            answer["context_management"] = {"original_input_tokens": read.sent.total_tokens}
+        self.log_entry(exchange, 200, input_tokens=count)
         await wire.send_json(exchange.send, 200, answer, exchange.answer_headers)
-
-    def _validated(self, exchange: Exchange, *, counting: bool = False) -> Chain:
-        if self.validate:
-            version, betas = check_headers(exchange.headers)
-        body = exchange.body = wire.parse(exchange.raw)
-        messages = body.get("messages")
-        exchange.facts.update(
-            model=str(body.get("model", "")),
-            stream=bool(body.get("stream")),
-            messages=len(messages) if isinstance(messages, list) else 0,
-        )
-        made = chain(body)
-        if self.validate:
-            dropped = self.validator.check(
-                body, made, version=version, betas=betas, counting=counting
-            )
-            exchange.facts["dropped"] = dropped
-        elif any(b.startswith("message-threads-") for b in split_betas(exchange.headers)):
-            refuse_thread(body)
-        return made
 
     # GET /v1/models
 
@@ -191,7 +210,7 @@ class Core:
             check_headers(exchange.headers)
         query = parse_qs(exchange.scope["query_string"].decode("latin-1"))
         answer = catalogue.page(query, validate=self.validate)
-        self._log(exchange, 200)
+        self.log_entry(exchange, 200)
         await wire.send_json(exchange.send, 200, answer, exchange.answer_headers)
 
     async def get_model(self, exchange: Exchange) -> None:
@@ -199,7 +218,7 @@ class Core:
         if self.validate:
             check_headers(exchange.headers)
         answer = catalogue.one(exchange.scope["path_params"]["model_id"], validate=self.validate)
-        self._log(exchange, 200)
+        self.log_entry(exchange, 200)
         await wire.send_json(exchange.send, 200, answer, exchange.answer_headers)
 
     # Everything else
@@ -215,13 +234,13 @@ class Core:
     def _refusal(self, request: Request, status: int, kind: str, message: str) -> Response:
         request_id = request_id_of(request.url.path.encode())
         exchange = Exchange(request.scope, request.receive, _nowhere, {}, request_id=request_id)
-        self._log(exchange, status)
+        self.log_entry(exchange, status)
         envelope = error_envelope(kind, message, request_id)
         return JSONResponse(envelope, status, exchange.answer_headers)
 
     async def refuse(self, exchange: Exchange, rejected: Rejected) -> None:
         """The answer to a request that broke a rule."""
-        self._log(exchange, rejected.status, rule=rejected.rule)
+        self.log_entry(exchange, rejected.status, rule=rejected.rule)
         envelope = error_envelope(rejected.kind, rejected.message, exchange.request_id)
         if rejected.details:
             envelope["error"]["details"] = rejected.details
@@ -231,6 +250,12 @@ class Core:
 
     async def fail(self, exchange: Exchange, error: Exception) -> None:
         """The answer when a scenario, or the server itself, has a mistake in it."""
+        status, envelope = self.failure(exchange, error)
+        headers = exchange.answer_headers | {"x-should-retry": "false"}
+        await wire.send_json(exchange.send, status, envelope, headers)
+
+    def failure(self, exchange: Exchange, error: Exception) -> tuple[int, dict[str, Any]]:
+        """The status and the envelope for such a mistake. It is logged."""
         status, kind = 500, "api_error"
         if isinstance(error, UnknownScenario):
             status, kind = 400, "invalid_request_error"
@@ -239,24 +264,17 @@ class Core:
         else:
             traceback.print_exception(error, file=sys.stderr)
             message = f"Internal server error: {type(error).__name__}: {error}"
-        self._log(exchange, status, note=message)
-        envelope = error_envelope(kind, message, exchange.request_id)
-        headers = exchange.answer_headers | {"x-should-retry": "false"}
-        await wire.send_json(exchange.send, status, envelope, headers)
+        self.log_entry(exchange, status, note=message)
+        return status, error_envelope(kind, message, exchange.request_id)
 
-    def _log(self, exchange: Exchange, status: int, **more: Any) -> None:
-        facts = {k: v for k, v in exchange.facts.items() if k != "dropped"} | more
-        scope = exchange.scope
+    def log_entry(self, exchange: Exchange, status: int, **more: Any) -> None:
+        """Write down what became of a request."""
+        facts = exchange.facts | more
+        scope, at = exchange.scope, self.clock.now() if exchange.at is None else exchange.at
 
         def make(number: int) -> Entry:
             return Entry(
-                number,
-                self.clock.now(),
-                scope["method"],
-                scope["path"],
-                status,
-                exchange.request_id,
-                **facts,
+                number, at, scope["method"], scope["path"], status, exchange.request_id, **facts
             )
 
         self.log.add(make, exchange.raw)
@@ -265,15 +283,16 @@ class Core:
 class Endpoint:
     """One path of the server as an ASGI application."""
 
-    def __init__(self, core: Core, handler: Handler) -> None:
+    def __init__(self, core: Core, handler: Handler, max_bytes: int | None = None) -> None:
         self.core = core
         self.handler = handler
+        self.max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send, wire.headers_of(scope))
         exchange.request_id = request_id_of(scope["path"].encode())
         try:
-            exchange.raw = await wire.read_body(scope, receive)
+            exchange.raw = await wire.read_body(scope, receive, self.max_bytes)
             if exchange.raw:
                 exchange.request_id = request_id_of(exchange.raw)
             await self.handler(exchange)
@@ -283,11 +302,6 @@ class Endpoint:
             pass
         except Exception as error:  # a mistake in a scenario or here must reach the client
             await self.core.fail(exchange, error)
-
-
-def _model_of(body: dict[str, Any]) -> Model:
-    known = models.find_model(str(body.get("model")))
-    return known or models.all_models()[models.default_model()]
 
 
 def _halves(message: dict[str, Any]) -> list[sse.Event]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from agentlab.simulator.betas import PLAYED
+
 
 @dataclass
 class Exchange:
@@ -21,6 +23,8 @@ class Exchange:
     body: dict[str, Any] = field(default_factory=dict)
     request_id: str = ""
     facts: dict[str, Any] = field(default_factory=dict)  # for the log
+    at: float | None = None  # when it is answered, if not now: seconds on the simulator's clock
+    batched: bool = False  # one of a batch
 
     @property
     def answer_headers(self) -> dict[str, str]:
@@ -42,14 +46,19 @@ def error_envelope(kind: str, message: str, request_id: str) -> dict[str, Any]:
 
 
 def tamed(body: dict[str, Any]) -> dict[str, Any]:
-    """The body of a request that was not validated, without what is not of the right type."""
+    """The body of a request that was not validated, without what is not of the right type.
+
+    What a beta would have the server do to the prompt is left out as well.
+    """
     kinds: dict[str, type] = {
         "thinking": dict,
         "tool_choice": dict,
         "max_tokens": int,
         "stop_sequences": list,
     }
-    tame: dict[str, Any] = {k: v for k, v in body.items() if isinstance(v, kinds.get(k, object))}
+    tame: dict[str, Any] = {
+        k: v for k, v in body.items() if isinstance(v, kinds.get(k, object)) and k not in PLAYED
+    }
     sequences = [s for s in tame.get("stop_sequences", ()) if isinstance(s, str)]
     return {**tame, "stop_sequences": sequences}
 

@@ -1,11 +1,13 @@
-"""What came to the server and what it answered: a bounded log, so that tests can count.
+"""What came to the server and what it answered: a bounded log, so that tests can count and add up.
 
     mark = simulator.log.mark()
     ...
     assert len(simulator.log.since(mark)) == turns + retries + side_calls
 
 An entry is there before the last byte of its answer is sent, so a client that has its answer can
-look it up at once.
+look it up at once. Two kinds of entries are no requests of a client: ``batch``, one request of a
+message batch, and ``compaction``, the summary that the API made within a request; each has the
+tokens that it is billed for. So the tokens of all entries are all that was billed.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ BODY_BYTES = 1_000_000  # … unless they are larger than this
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One request. Token counts are estimates; ``at`` is seconds on the simulator's clock."""
+    """One request, or what is billed like one. Token counts are estimates.
+
+    ``at`` is seconds on the simulator's clock.
+    """
 
     number: int  # counts from 1
     at: float
@@ -36,7 +41,8 @@ class Entry:
     stream: bool = False
     messages: int = 0
     input_tokens: int = 0  # neither read from the cache nor written to it
-    cache_write_tokens: int = 0
+    cache_write_tokens: int = 0  # for five minutes or an hour …
+    cache_write_1h_tokens: int = 0  # … and those of them that are kept for an hour
     cache_read_tokens: int = 0
     output_tokens: int = 0
     stop_reason: str = ""
@@ -45,6 +51,7 @@ class Entry:
     rule: str = ""  # the rule that the request broke
     fault: str = ""  # the kind of fault that was played
     note: str = ""
+    kind: str = "request"  # or batch (at half the price), or compaction
 
 
 class Log:
@@ -106,3 +113,14 @@ class Log:
                 self._bodies[self._count] = body
             self._bodies.pop(self._count - BODIES, None)
         return entry
+
+
+def counts_of(usage: dict[str, Any]) -> dict[str, int]:
+    """What an entry keeps of a usage, by its fields."""
+    return {
+        "input_tokens": usage["input_tokens"],
+        "cache_write_tokens": usage["cache_creation_input_tokens"],
+        "cache_write_1h_tokens": usage["cache_creation"]["ephemeral_1h_input_tokens"],
+        "cache_read_tokens": usage["cache_read_input_tokens"],
+        "output_tokens": usage["output_tokens"],
+    }

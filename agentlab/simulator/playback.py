@@ -85,9 +85,12 @@ def _is_for_the_improviser(talk: Conversation, ended: str) -> bool:
     return bool(talk.last.texts or (talk.last.mark and talk.last.mark.scenario == IMPROVISER))
 
 
-def standing(messages: list[Block]) -> str:
-    """Where a history stands, as the line that a summary of it needs to be resumed from."""
-    place = Conversation({"messages": messages}).locate()
+def standing(messages: list[Block], *, scenario: str | None = None) -> str:
+    """Where a history stands, as the line that a summary of it needs to be resumed from.
+
+    ``scenario``: the one that is played by name.
+    """
+    place = Conversation({"messages": messages}).locate(scenario)
     step = place.step + len(place.rest)
     return marks.standing_line(Mark(place.scenario.name, step, place.decisions))
 

@@ -9,7 +9,9 @@ What is hashed is the content, not its spelling: a string is the same as one tex
 of keys does not matter, and ``cache_control``, nulls and deferred tools are left out, as is every
 parameter outside tools, system and messages. Because the hash goes block by block over the role
 and the block, splitting one user message into two changes nothing (the API merges them). Thinking
-blocks are not part of what binds (a client may drop old thinking); for the cache they are.
+blocks are not part of what binds (a client may drop old thinking); for the cache they are. A
+summary that the API made and signed stands for what it summarises: after it the hashes that bind
+go on as if that were still there.
 
 A long history arrives again with every request, so what is known about a message is remembered
 under a digest of its exact bytes, in a memo of bounded size.
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import json
 import marshal
+import re
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -26,6 +29,13 @@ from agentlab import tokens
 
 MEMO_SIZE = 16_384  # messages, tool lists and system prompts remembered; about 500 bytes each
 THINKING = frozenset(("thinking", "redacted_thinking"))
+
+
+class Anchor(NamedTuple):
+    """Two hashes: of tools and system prompt, and of everything that a summary stands for."""
+
+    base: bytes
+    whole: bytes
 
 
 class Facts(NamedTuple):
@@ -37,6 +47,7 @@ class Facts(NamedTuple):
     tokens: tuple[int, ...]  # estimated tokens of each block
     call_ids: tuple[str, ...]  # ids of the tool calls in it
     breakpoints: tuple[tuple[int, str], ...]  # (block, ttl) of explicit cache_control
+    anchor: Anchor | None = None  # of a signed summary that the message begins with
 
 
 class Chain:
@@ -88,6 +99,11 @@ class Chain:
         return self._hashes[-1].hex()
 
     @property
+    def anchor(self) -> Anchor:
+        """What a signed summary of the whole request stands for."""
+        return Anchor(self._hashes[self.starts[0]], self._hashes[-1])
+
+    @property
     def total_tokens(self) -> int:
         """Estimated input tokens of the request."""
         return self.tokens[-1]
@@ -104,8 +120,11 @@ class Chain:
     def _add(self, facts: Facts) -> None:
         first = len(self.digests)
         before, total = self._hashes[-1], self.tokens[-1]
+        anchor = facts.anchor if facts.anchor and facts.anchor.base == before else None
         for digest, kind, count in zip(facts.digests, facts.kinds, facts.tokens, strict=True):
-            if kind not in THINKING:
+            if anchor:
+                before, anchor = anchor.whole, None
+            elif kind not in THINKING:
                 before = _hash(before + digest)
             total += count
             self._hashes.append(before)
@@ -186,7 +205,29 @@ def _block_facts(exact: bytes, role: str, blocks: list[Any], overhead: int) -> F
             if isinstance(block, dict) and block.get("type") in ("tool_use", "server_tool_use")
         ),
         tuple((i, ttl) for i, block in enumerate(blocks) if (ttl := ttl_of(block))),
+        _anchor_of(blocks[0]) if blocks else None,
     )
+
+
+def sign(summary: str, anchor: Anchor) -> str:
+    """The signature of a summary: what it stands for, and a digest of its text."""
+    text = blake2b(summary.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return f"cmp_{anchor.base.hex()}_{anchor.whole.hex()}_t{text}"
+
+
+def signed(signature: Any) -> Anchor | None:
+    """What a summary's signature says it stands for, or None if it is none."""
+    found = _SIGNATURE.fullmatch(signature) if isinstance(signature, str) else None
+    return Anchor(*map(bytes.fromhex, found.groups())) if found else None
+
+
+_SIGNATURE = re.compile(r"cmp_([0-9a-f]*)_([0-9a-f]{32})_t[0-9a-f]{16}")
+
+
+def _anchor_of(block: Any) -> Anchor | None:
+    if not isinstance(block, dict) or block.get("type") != "compaction":
+        return None
+    return signed(block.get("signature"))
 
 
 def ttl_of(part: Any) -> str:
@@ -236,6 +277,8 @@ def _blocks(content: Any) -> list[Any]:
 
 def _count(block: Any) -> int:
     try:
+        if block.get("type") == "compaction":
+            return tokens.OVERHEAD + tokens.count_text(block.get("content") or "")
         return tokens.count_content(block)
     except (KeyError, TypeError, AttributeError):  # an ill-formed block, with validation off
         return tokens.OVERHEAD + _count_json(block)

@@ -108,7 +108,7 @@ def make_reply(
         stop_reason=reason,
         stop_sequence=sequence,
         stop_details=spoken.stop_details,
-        usage=_usage(accounted, max(output, 1 if content else 0), thought),
+        usage=usage_of(accounted, max(output, 1 if content else 0), thought),
         partial_json=partial,
     )
 
@@ -189,7 +189,8 @@ def _displayed(content: list[Block], body: dict[str, Any], model: Model) -> list
     return [{**b, "thinking": ""} if b["type"] == "thinking" else b for b in content]
 
 
-def _usage(accounted: Accounted, output: int, thought: int) -> dict[str, Any]:
+def usage_of(accounted: Accounted, output: int, thought: int) -> dict[str, Any]:
+    """The usage as the API writes it: how the input divides, the output, the thinking in it."""
     return {
         "input_tokens": accounted.input_tokens,
         "cache_creation_input_tokens": accounted.write_tokens,

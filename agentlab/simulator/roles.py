@@ -19,6 +19,7 @@ _ROLES: dict[str, Scenario] = {}  # by the first line, in small letters
 _SHIPPED = {  # loaded when needed
     "decide whether this tool call may run.": "roles_classifier",
     "judge this event of an agent's run.": "roles_hook",
+    "summarise this part of an agent's conversation.": "roles_summary",
 }
 
 

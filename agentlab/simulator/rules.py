@@ -8,6 +8,7 @@ that check the rules.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 
@@ -36,6 +37,14 @@ RULES: dict[str, Rule] = {
     "max-tokens": Rule("01", "max_tokens fits the model"),
     "prewarm": Rule("09", "max_tokens 0 only fills the cache, so it goes with nothing else"),
     "prompt-too-long": Rule("10", "the prompt fits into the model's context window"),
+    # What the server does to a prompt
+    "context-edits": Rule("10", "context edits come in order, with a trigger that the API takes"),
+    "compaction": Rule("10", "a summary made by the API goes back as it came, in its place"),
+    # Message batches
+    "batch": Rule("09", "a batch holds 1 to 100,000 requests, each with an id of its own"),
+    "batch-state": Rule(
+        "09", "a batch can be cancelled until it has ended, read and deleted after"
+    ),
     # Messages
     "no-messages": Rule("01", "there is at least one message"),
     "first-user": Rule("01", "the first message is the user's"),
@@ -95,6 +104,17 @@ class Rejected(Exception):
         self.status = status
         self.kind = kind
         self.details = details
+
+    def moved(self, by: int) -> Rejected:
+        """The same with the message that it names so many places further on."""
+
+        def later(found: re.Match[str]) -> str:
+            return f"messages.{int(found[1]) + by}"
+
+        message = re.sub(r"^messages\.(\d+)", later, self.message) if by else self.message
+        return Rejected(
+            self.rule, message, status=self.status, kind=self.kind, details=self.details
+        )
 
     @property
     def header(self) -> str:

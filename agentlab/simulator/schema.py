@@ -210,26 +210,42 @@ SERVER_RESULTS = (
     "web_fetch_tool_result",
     "web_search_tool_result",
 )
-BLOCK = tagged(
-    {
-        **dict.fromkeys(SERVER_RESULTS, ServerToolResult),
-        "container_upload": ContainerUpload,
-        "document": Document,
-        "image": Image,
-        "redacted_thinking": RedactedThinking,
-        "search_result": SearchResult,
-        "server_tool_use": ServerToolUse,
-        "text": Text,
-        "thinking": Thinking,
-        "tool_result": ToolResult,
-        "tool_use": ToolUse,
-    }
-)
+_BLOCKS: dict[str, type] = {
+    **dict.fromkeys(SERVER_RESULTS, ServerToolResult),
+    "container_upload": ContainerUpload,
+    "document": Document,
+    "image": Image,
+    "redacted_thinking": RedactedThinking,
+    "search_result": SearchResult,
+    "server_tool_use": ServerToolUse,
+    "text": Text,
+    "thinking": Thinking,
+    "tool_result": ToolResult,
+    "tool_use": ToolUse,
+}
 
 
 class Message(Shape):
     role: Literal["user", "assistant", "system"]
-    content: Annotated[list[Annotated[Any, BLOCK]], BeforeValidator(_as_blocks)]
+    content: Annotated[list[Annotated[Any, tagged(_BLOCKS)]], BeforeValidator(_as_blocks)]
+
+
+class Compaction(Cacheable):
+    type: Literal["compaction"]
+    content: str | None = None
+    encrypted_content: str | None = None
+    signature: str | None = None
+    tool_changes: list[Any] | None = None
+
+
+_WITH_COMPACTION = tagged({**_BLOCKS, "compaction": Compaction})
+
+
+class CompactedMessage(Shape):
+    """A message of a request that may hold summaries made by the API (beta)."""
+
+    role: Literal["user", "assistant", "system"]
+    content: Annotated[list[Annotated[Any, _WITH_COMPACTION]], BeforeValidator(_as_blocks)]
 
 
 class InputSchema(Loose):

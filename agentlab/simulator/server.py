@@ -4,8 +4,9 @@
         client = anthropic.Anthropic(api_key="any", base_url=simulator.base_url)
 
 A request passes through: a fault, if one is armed; its headers and its JSON; the rules; the
-scenario; the prompt cache; and goes out as JSON or as a stream. Nothing is kept of a conversation.
-No id is random and no body holds a time, so the same request gets the same answer.
+context edits that it asks for; the scenario; the prompt cache; and goes out as JSON or as a stream.
+Nothing is kept of a conversation. No id is random and no message holds a time, so the same request
+gets the same answer. Message batches are kept, and end on the simulator's clock.
 
 Headers of a request: ``agentlab-scenario`` plays that scenario, ``agentlab-speed`` paces the stream
 (tokens a second). Headers of an answer: ``agentlab-simulator`` always, ``agentlab-rule`` when a
@@ -28,10 +29,12 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agentlab.clock import Clock, RealClock, VirtualClock
+from agentlab.simulator.batch_endpoints import BatchDesk
+from agentlab.simulator.batches import Batches
 from agentlab.simulator.endpoints import Core, Endpoint
 from agentlab.simulator.faults import Fault, Faults, load_faults
 from agentlab.simulator.log import Log
-from agentlab.simulator.wire import TRANSPORT
+from agentlab.simulator.wire import MAX_BATCH_BYTES, TRANSPORT
 
 START_TIMEOUT_S = 20.0
 KEEP_ALIVE_S = 600  # learners think between two cells; the SDK keeps its connection
@@ -47,10 +50,23 @@ class SimulatorApp(Starlette):
         count = Endpoint(core, core.count_tokens)
         listing = Endpoint(core, core.list_models)
         single = Endpoint(core, core.get_model)
+        desk = BatchDesk(core)
+        batches = "/v1/messages/batches"
+        create = Endpoint(core, desk.create, MAX_BATCH_BYTES)
         super().__init__(
             routes=[
                 Route("/v1/messages", messages, methods=["POST"]),
                 Route("/v1/messages/count_tokens", count, methods=["POST"]),
+                Route(batches, create, methods=["POST"]),
+                Route(batches, Endpoint(core, desk.list_all), methods=["GET"]),
+                Route(batches + "/{batch_id}", Endpoint(core, desk.retrieve), methods=["GET"]),
+                Route(batches + "/{batch_id}", Endpoint(core, desk.delete), methods=["DELETE"]),
+                Route(
+                    batches + "/{batch_id}/cancel", Endpoint(core, desk.cancel), methods=["POST"]
+                ),
+                Route(
+                    batches + "/{batch_id}/results", Endpoint(core, desk.results), methods=["GET"]
+                ),
                 Route("/v1/models", listing, methods=["GET"]),
                 Route("/v1/models/{model_id}", single, methods=["GET"]),
             ],
@@ -125,8 +141,13 @@ class Simulator:
         return self.app.core.faults
 
     @property
+    def batches(self) -> Batches:
+        """The message batches; its ``seconds`` say how long the next ones take."""
+        return self.app.core.batches
+
+    @property
     def clock(self) -> Clock:
-        """The time by which cached prompts grow old."""
+        """The time by which cached prompts grow old and batches end."""
         return self.app.core.clock
 
     @property
@@ -168,7 +189,7 @@ def start(
         validate: whether requests are checked; if not, nearly anything gets an answer.
         faults: what goes wrong: faults, or a file of them (see `load_faults`).
         speed: tokens a second at which streams are really paced; 0 sends them at once.
-        clock: the time for the prompt cache; by default one that only moves when told to.
+        clock: the time for cache and batches; by default one that only moves when told to.
     """
     app = SimulatorApp(Core(validate, _faults(faults), speed, clock or VirtualClock()))
     # With the protocol named, asyncio switches Nagle's algorithm off; without, answers take 40 ms.

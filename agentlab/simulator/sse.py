@@ -16,6 +16,8 @@ from agentlab.tokens import CHARS_PER_TOKEN
 
 # A few words: up to 24 characters, ending before white space where possible.
 _PIECES = re.compile(r"[\s\S]{1,24}(?=\s|$)|[\s\S]{1,24}")
+# What is known of the usage only when the stream ends.
+_AT_THE_END = ("output_tokens_details", "iterations")
 # A tool call that is cut off has no content_block_stop.
 _CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 
@@ -36,9 +38,11 @@ def event(name: str, tokens: float = 0.0, **data: Any) -> Event:
 
 def events(reply: Reply) -> Iterator[Event]:
     """The stream of a reply."""
-    usage = {k: v for k, v in reply.usage.items() if k != "output_tokens_details"}
+    usage = {k: v for k, v in reply.usage.items() if k not in _AT_THE_END}
+    edits = {k: v for k, v in reply.extra.items() if k == "context_management"}
     opened = {
         **reply.message(),
+        **dict.fromkeys(edits),  # null until the end
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
@@ -62,7 +66,7 @@ def events(reply: Reply) -> Iterator[Event]:
     if reply.stop_details is not None:
         delta["stop_details"] = reply.stop_details
     usage = {k: v for k, v in reply.usage.items() if k not in ("service_tier", "cache_creation")}
-    yield event("message_delta", delta=delta, usage=usage)
+    yield event("message_delta", delta=delta, usage=usage, **edits)
     yield event("message_stop")
 
 
@@ -77,8 +81,10 @@ def _start(index: int, block: dict[str, Any]) -> Event:
         opened = {"type": kind, "thinking": "", "signature": ""}
     elif kind in ("tool_use", "server_tool_use"):
         opened = {**block, "input": {}}
+    elif kind == "compaction" and "signature" not in block:
+        opened = {**block, "content": None}
     else:
-        opened = block  # results of server tools and redacted thinking arrive whole
+        opened = block  # server tools' results, redacted thinking, signed summaries arrive whole
     return event("content_block_start", index=index, content_block=opened)
 
 
@@ -97,6 +103,8 @@ def _deltas(index: int, block: dict[str, Any], partial: str | None) -> Iterator[
             written = json.dumps(block["input"], ensure_ascii=False)
         yield _delta(index, "input_json_delta", "partial_json", "")
         yield from _split(index, "input_json_delta", "partial_json", written)
+    elif kind == "compaction" and "signature" not in block:  # in one piece
+        yield _delta(index, "compaction_delta", "content", block["content"])
 
 
 def _split(index: int, kind: str, key: str, text: str) -> Iterator[Event]:

@@ -1,9 +1,10 @@
 """Is this request one that the API would take? The order of the checks, and those by field.
 
-A request passes through four gates: its shape (`schema`), what the model and the API version
-allow (here), its tools, schemas and cache breakpoints (`validation_tools`), and its messages
-(`validation_messages`). The first rule broken is the answer: `Rejected`, with the text of the real
-API. What differs by model comes from `agentlab.models` and from nowhere else.
+A request passes through gates: its shape (`schema`), what the model and the API version allow
+(here), its tools, schemas and cache breakpoints (`validation_tools`), what it asks the server to do
+to the prompt (`validation_compaction`), and its messages (`validation_messages`). The first rule
+broken is the answer: `Rejected`, with the text of the real API. What differs by model comes from
+`agentlab.models` and from nowhere else.
 
 Histories grow by appending, so the messages that were found valid once, after the same tools,
 system prompt and messages, are not looked at again.
@@ -18,8 +19,22 @@ from typing import Any
 
 from agentlab import models
 from agentlab.models import Model
-from agentlab.simulator import schema, validation_messages, validation_tools
-from agentlab.simulator.betas import BETA_FIELDS, BETAS, BINDING, FINISHED, turned_on
+from agentlab.simulator import (
+    schema,
+    validation_compaction,
+    validation_messages,
+    validation_tools,
+)
+from agentlab.simulator.betas import (
+    BETA_FIELDS,
+    BETAS,
+    BINDING,
+    COMPACT_ON_DEMAND,
+    COMPACTING,
+    FINISHED,
+    PLAYED,
+    turned_on,
+)
 from agentlab.simulator.prefix import Chain
 from agentlab.simulator.rules import Rejected
 
@@ -82,31 +97,49 @@ class Validator:
         version: str = VERSIONS[-1],
         betas: frozenset[str] = frozenset(),
         counting: bool = False,
+        whole: dict[str, Any] | None = None,
+        skipped: int = 0,
+        batched: bool = False,
     ) -> list[str]:
         """Raise `Rejected` for the first rule that the request breaks.
 
-        ``counting``: the request asks only for its number of tokens. Returns the paths of
-        thinking blocks that are dropped because the request asked for it.
+        Args:
+            body: the request, from its last summary by the API on; ``chain`` is its chain.
+            version: the API version.
+            betas: the beta features that it turns on.
+            counting: it asks only for its number of tokens.
+            whole: the request as it was sent, if that is more; ``skipped`` messages of it are not
+                in ``body``.
+            batched: it is one of a batch.
+
+        Returns the paths of thinking blocks that are dropped because the request asked for it.
         """
-        model = self._check_fields(body, version, betas, counting)
+        whole = body if whole is None else whole
+        model = self._check_fields(whole, version, betas, counting)
         _check_thinking_and_choice(body, model, version)
-        key = f"{model.id} {version}".encode()
+        compacting = bool(betas & COMPACTING)
+        key = f"{model.id} {version} {compacting}".encode()
         memo = [digest + key for digest in chain.exact]
         if memo[0] not in self._valid:
             validation_tools.check_tools(body)
         validation_tools.check_format(body)
         validation_tools.check_choice(body, model)
         validation_tools.check_breakpoints(body, chain)
+        validation_compaction.check_edits(body, betas, model)
+        if not counting:
+            validation_compaction.check_request(body, model)
+            _check_batched(body, batched)
+        if compacting:
+            validation_compaction.check_skipped(whole, betas, skipped)
         known = next((i for i in range(len(memo) - 1, 0, -1) if memo[i] in self._valid), 0)
-        drop = _drops_mismatches(body)
-        dropped = validation_messages.check_messages(
-            body, chain, model, version, 0 if drop else known, bound=BINDING in betas, drop=drop
-        )
-        if chain.total_tokens > model.context_tokens:
-            raise Rejected(
-                "prompt-too-long",
-                f"prompt is too long: {chain.total_tokens} tokens > {model.context_tokens} maximum",
-            )
+        drop = _drops_mismatches(body, batched)
+        try:
+            dropped = validation_messages.check_messages(
+                body, chain, model, version, 0 if drop else known, bound=BINDING in betas,
+                drop=drop, compacting=compacting,
+            )  # fmt: skip
+        except Rejected as rejected:
+            raise rejected.moved(skipped) from None
         if not dropped:
             self._remember(memo[0])
             self._remember(memo[-1])
@@ -121,18 +154,26 @@ class Validator:
         self, body: dict[str, Any], version: str, betas: frozenset[str], counting: bool
     ) -> Model:
         refuse_thread(body)
+        on = {field for field in BETA_FIELDS if field in body and turned_on(field, betas)}
         for field in BETA_FIELDS:
-            if body.get(field) is not None and turned_on(field, betas):
+            if field in on - PLAYED and body[field] is not None:
                 raise Rejected(
                     "not-simulated",
                     f"{field}: this simulator does not play it. Leave it out, or use a real "
                     "endpoint.",
                 )
+        if body.get("compaction") is not None and "compaction" not in on:
+            raise Rejected(
+                "extra-field",
+                f"compaction: the `compaction` parameter requires anthropic-beta: "
+                f"{COMPACT_ON_DEMAND}",
+            )
         if version != VERSIONS[0]:
             for field in _SAMPLING:
                 if field in body:
                     raise Rejected("sampling", f"{field}: Extra inputs are not permitted")
-        schema.check_shape(schema.Count if counting else schema.Create, body)
+        plain = {key: value for key, value in body.items() if key not in on & PLAYED}
+        schema.check_shape(schema.Count if counting else schema.Create, plain)
         model = models.find_model(body["model"])
         if model is None:
             message = f"model: {body['model']}"
@@ -145,9 +186,27 @@ class Validator:
         return model
 
 
-def _drops_mismatches(body: dict[str, Any]) -> bool:
+def check_length(prompt_tokens: int, body: dict[str, Any]) -> None:
+    """Raise `Rejected` if a prompt, after its context edits, does not fit into the window."""
+    model = models.find_model(body["model"])
+    if model is not None and prompt_tokens > model.context_tokens:
+        raise Rejected(
+            "prompt-too-long",
+            f"prompt is too long: {prompt_tokens} tokens > {model.context_tokens} maximum",
+        )
+
+
+def _drops_mismatches(body: dict[str, Any], batched: bool) -> bool:
+    """Whether thinking of another conversation is dropped. In a batch that is the default."""
     binding = (body.get("thinking") or {}).get("block_binding") or {}
-    return binding.get("prefix_mismatch_behavior") == "drop_block"
+    wanted = binding.get("prefix_mismatch_behavior")
+    return wanted == "drop_block" or (batched and wanted is None)
+
+
+def _check_batched(body: dict[str, Any], batched: bool) -> None:
+    if batched and body["max_tokens"] == 0:  # documented; the text is that of the type
+        message = "max_tokens: Input should be greater than or equal to 1"
+        raise Rejected("prewarm", message)
 
 
 def _check_limits(body: dict[str, Any], model: Model) -> None:

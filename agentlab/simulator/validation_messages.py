@@ -11,7 +11,7 @@ from typing import Any
 from agentlab.models import Model
 from agentlab.simulator.prefix import THINKING, Chain
 from agentlab.simulator.rules import Rejected
-from agentlab.simulator.schema import SERVER_RESULTS, Message, check_shape
+from agentlab.simulator.schema import SERVER_RESULTS, CompactedMessage, Message, check_shape
 from agentlab.simulator.validation_thinking import blocks_of, check_first, check_signatures
 
 Block = dict[str, Any]
@@ -36,18 +36,21 @@ def check_messages(
     *,
     bound: bool = False,
     drop: bool = False,
+    compacting: bool = False,
 ) -> list[str]:
     """Raise `Rejected` for the first rule that the messages break.
 
     The first ``known`` messages were found valid before and only matter for what follows them.
     ``bound``: the request may control how thinking is bound; ``drop``: it asks to drop what is
-    bound to another beginning. Returns the paths of the blocks to drop.
+    bound to another beginning. ``compacting``: there may be summaries by the API in it. Returns the
+    paths of the blocks to drop.
     """
     messages = body["messages"]
     if not messages:
         raise Rejected("no-messages", "messages: at least one message is required")
+    shape = CompactedMessage if compacting else Message
     for index in range(known, len(messages)):
-        check_shape(Message, messages[index], ("messages", index))
+        check_shape(shape, messages[index], ("messages", index))
     _check_roles(messages, known, model)
     for index in range(known, len(messages)):
         _check_blocks(messages, index, version)
@@ -62,7 +65,9 @@ def _check_roles(messages: list[dict[str, Any]], known: int, model: Model) -> No
     if messages[0]["role"] == "system":
         message = "messages.0: use the top-level 'system' parameter for the initial system prompt"
         raise Rejected("system-role", message)
-    if messages[0]["role"] != "user":
+    blocks = blocks_of(messages[0])
+    compacted = bool(blocks) and blocks[0]["type"] == "compaction"
+    if messages[0]["role"] != "user" and not compacted:
         raise Rejected("first-user", 'messages: first message must use the "user" role')
     for index in range(known, len(messages)):
         before = messages[index - 1] if index else None
@@ -294,11 +299,11 @@ def _check_end(body: dict[str, Any], model: Model) -> None:
     if thinking == "enabled":
         check_first(messages)
     last = messages[-1]
-    if last["role"] != "assistant":
+    if last["role"] != "assistant" or body.get("compaction") is not None:
         return
     blocks = blocks_of(last)
     end = blocks[-1] if blocks else {"type": ""}
-    paused = end["type"] == "server_tool_use" or end["type"] in SERVER_RESULTS
+    paused = end["type"] in ("server_tool_use", "compaction") or end["type"] in SERVER_RESULTS
     if paused:
         return
     if not model.prefill:

@@ -103,8 +103,9 @@ def check_first(messages: list[dict[str, Any]]) -> None:
         index -= 1
     if first is None or first == len(messages) - 1:
         return
-    kind = blocks_of(messages[first])[0]["type"]
-    if kind not in THINKING:
+    kinds = [b["type"] for b in blocks_of(messages[first]) if b["type"] != "compaction"]
+    kind = kinds[0] if kinds else ""
+    if kind and kind not in THINKING:
         raise Rejected(
             "thinking-first",
             f"messages.{first}.content.0.type: Expected `thinking` or `redacted_thinking`, but "

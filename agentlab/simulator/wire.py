@@ -22,6 +22,7 @@ from agentlab.simulator.rules import Rejected
 from agentlab.simulator.sse import Event
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_BATCH_BYTES = 256 * 1024 * 1024
 TRANSPORT = "agentlab.transport"  # the key in the scope under which the connection is kept
 Headers = dict[str, str]
 
@@ -30,10 +31,11 @@ class Gone(Exception):
     """The client closed the connection."""
 
 
-async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """The body of a request. Raises `Rejected` (413) beyond 32 MB."""
+async def read_body(scope: Scope, receive: Receive, max_bytes: int | None = None) -> bytes:
+    """The body of a request. Raises `Rejected` (413) beyond so many bytes, 32 MB by default."""
+    max_bytes = MAX_BODY_BYTES if max_bytes is None else max_bytes
     declared = headers_of(scope).get("content-length", "")
-    too_large = declared.isdigit() and int(declared) > MAX_BODY_BYTES
+    too_large = declared.isdigit() and int(declared) > max_bytes
     parts, size, more = [], 0, True
     while more:
         message = await receive()
@@ -41,7 +43,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
             raise Gone
         part, more = message.get("body", b""), message.get("more_body", False)
         size += len(part)
-        too_large = too_large or size > MAX_BODY_BYTES
+        too_large = too_large or size > max_bytes
         if not too_large:
             parts.append(part)
     if too_large:  # after reading it all: a client that is still sending would not see the answer
@@ -79,8 +81,15 @@ def headers_of(scope: Scope) -> Headers:
 async def send_json(send: Send, status: int, data: dict[str, Any], headers: Headers) -> None:
     """Send a whole answer."""
     body = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
-    length = {"content-type": "application/json", "content-length": str(len(body))}
-    await _begin(send, status, headers | length)
+    await send_bytes(send, status, body, headers, "application/json")
+
+
+async def send_bytes(
+    send: Send, status: int, body: bytes, headers: Headers, content_type: str
+) -> None:
+    """Send a whole answer that is written already."""
+    about = {"content-type": content_type, "content-length": str(len(body))}
+    await _begin(send, status, headers | about)
     await send({"type": "http.response.body", "body": body})
 
 

@@ -2,34 +2,45 @@
 
 `Edit` replaces one text by another, literally: no pattern, nothing to escape. The old text must be
 there exactly once, or the call says how often and where. It is all or nothing (a new file takes the
-old one's name), every byte that was not meant stays as it is, and a file must have been read
-before: a model that edits from memory edits what is no longer there.
+old one's name), and every byte that was not meant stays as it is.
+
+A model that changes a file from memory changes what is no longer there. So a file must have been
+read before it is edited, all of it before it is overwritten, and it must still be what was read
+then, whoever else may have changed it. A new file needs no reading, and neither does an empty one.
 """
 
 from __future__ import annotations
 
 import os
 
-from agentlab.toolbox.listing import existing
+from agentlab.file_cache import FileCache
+from agentlab.toolbox.files import known
 from agentlab.toolbox.paths import Confined
-from agentlab.toolbox.texts import Seen, Text
+from agentlab.toolbox.texts import Text
 from agentlab.tools import Tool, ToolError, tool
 
 LINES_TOLD = 20
+CHANGED = (
+    "{path} has changed since it was last read or written here, so nothing was done. Read it again."
+)
+PARTIAL = (
+    "Not all of {path} has been read in this conversation, and what was not would be lost, so "
+    "nothing was done. Read all of it first, or change a part of it with Edit."
+)
 
 
-def write_tool(confined: Confined, seen: Seen) -> Tool:
-    """``Write``; what it wrote counts as read."""
+def write_tool(confined: Confined, cache: FileCache) -> Tool:
+    """``Write``; it overwrites what ``cache`` knows all of, and what it wrote counts as read."""
 
     @tool(
         name="Write", permission="write", path_argument="file_path",
-        root=confined.root, validate_input=confined.before("file_path", write=True),
+        root=confined.root, validate_input=confined.before("file_path", write=True), cache=cache,
     )  # fmt: skip
     def write(file_path: str, content: str) -> str:
         """Write a text file (UTF-8), replacing what it held; missing folders are made.
 
-        The path is relative to the workspace, wherever a shell's working directory is. To change
-        a part of a file use Edit.
+        The path is relative to the workspace, wherever a shell's working directory is. A file
+        that is there already must have been read, all of it. To change a part of a file use Edit.
         """
         target = confined.target(file_path, write=True)
         if os.path.isdir(target):
@@ -38,20 +49,28 @@ def write_tool(confined: Confined, seen: Seen) -> Tool:
             data = content.encode("utf-8")
         except UnicodeEncodeError:
             raise ToolError("The content holds half a character (a lone surrogate).") from None
+        if os.path.exists(target) and (before := confined.read(target)):
+            match cache.state(target, before):
+                case "unread":
+                    raise ToolError(f"{file_path} is there already. Read it first, then write it.")
+                case "changed":
+                    raise ToolError(CHANGED.format(path=file_path))
+                case "partial":
+                    raise ToolError(PARTIAL.format(path=file_path))
         confined.write(target, data)
-        seen.remember(target, data)
+        cache.wrote(target, data)
         return f"Wrote {confined.shown(target)} ({len(data)} bytes)"
 
     made: Tool = write
     return made
 
 
-def edit_tool(confined: Confined, seen: Seen) -> Tool:
-    """``Edit``, for files that ``seen`` knows."""
+def edit_tool(confined: Confined, cache: FileCache) -> Tool:
+    """``Edit``, for files that ``cache`` knows."""
 
     @tool(
         name="Edit", permission="write", path_argument="file_path",
-        root=confined.root, validate_input=confined.before("file_path", write=True),
+        root=confined.root, validate_input=confined.before("file_path", write=True), cache=cache,
     )  # fmt: skip
     def edit(file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> str:
         """Replace a text in a file that you have read. The texts are taken literally.
@@ -63,18 +82,18 @@ def edit_tool(confined: Confined, seen: Seen) -> Tool:
             new_string: what to put there
             replace_all: replace it wherever it is
         """
-        target = existing(confined, file_path, write=True)
+        target = known(confined, cache, file_path, write=True)
         if os.path.isdir(target):
             raise ToolError(f"{file_path} is a folder.")
         data = confined.read(target)
-        state = seen.state(target, data)
+        state = cache.state(target, data)
         if state == "unread":
             raise ToolError(f"Read {file_path} first, then edit it.")
         if state == "changed":
-            raise ToolError(f"{file_path} has changed since it was read. Read it again.")
+            raise ToolError(CHANGED.format(path=file_path))
         changed, lines = replaced(data, old_string, new_string, replace_all)
         confined.write(target, changed)
-        seen.remember(target, changed)
+        cache.edited(target, changed)
         where = ", ".join(map(str, lines[:LINES_TOLD])) + ", ..." * (len(lines) > LINES_TOLD)
         places = f"{len(lines)} places, lines" if len(lines) > 1 else "1 place, line"
         return f"Changed {confined.shown(target)} in {places} {where}"

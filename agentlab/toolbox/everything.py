@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from agentlab.clock import Clock, RealClock
+from agentlab.file_cache import FileCache
 from agentlab.toolbox.arithmetic import calculator
 from agentlab.toolbox.clock import clock_tool
 from agentlab.toolbox.complete import task_complete
@@ -16,7 +17,6 @@ from agentlab.toolbox.paths import Confined
 from agentlab.toolbox.safety import safety_tools
 from agentlab.toolbox.search import grep_tool
 from agentlab.toolbox.shell import bash_tool
-from agentlab.toolbox.texts import Seen
 from agentlab.tools import Tool
 
 
@@ -26,17 +26,20 @@ def toolbox(
     clock: Clock | None = None,
     shell: bool = True,
     network: bool = False,
+    cache: FileCache | None = None,
 ) -> list[Tool]:
     """Every tool, confined to ``workspace``; ``Bash`` and ``WebFetch`` only where they are wanted.
 
-    ``clock`` is what ``Clock`` reads, the machine's if left out. The tools share what has been
-    read, so make one toolbox per agent. Raises NotADirectoryError if the folder is not there.
+    ``clock`` is what ``Clock`` reads, the machine's if left out. ``cache`` is what the file tools
+    know of the files, nothing yet if left out; it belongs to one conversation, so make one toolbox
+    per agent. Raises NotADirectoryError if the folder is not there.
     """
-    confined, seen = Confined(workspace), Seen()
+    confined = Confined(workspace)
+    cache = FileCache() if cache is None else cache
     return [
-        read_tool(confined, seen),
-        write_tool(confined, seen),
-        edit_tool(confined, seen),
+        read_tool(confined, cache),
+        write_tool(confined, cache),
+        edit_tool(confined, cache),
         ls_tool(confined),
         glob_tool(confined),
         grep_tool(confined),

@@ -49,6 +49,7 @@ class Confined:
         if not self.root.is_dir():
             raise NotADirectoryError(f"The workspace {str(workspace)!r} is not a folder")
         self.cwd = self.root
+        self._inside = os.path.join(self.root, "")  # what every path in it begins with
         self.ignores_case = _ignores_case(self.root)
         self._judged: dict[str, Path] = {}
 
@@ -60,12 +61,12 @@ class Confined:
         if "\0" in raw or (WINDOWS and raw[:2].replace("/", "\\") == "\\\\"):
             raise ToolError(f"{path!r} is not a path that can be used here.")
         try:
-            target = self._as_on_disk(Path(os.path.realpath(self.root / raw)))
+            target = self._as_on_disk(Path(os.path.realpath(os.path.join(self.root, raw))))
             exists = _exists(target)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ToolError(f"{path!r} is not a path that can be used: {reason}.") from None
-        if not target.is_relative_to(self.root):
+        if not (f"{target}".startswith(self._inside) or target.is_relative_to(self.root)):
             raise ToolError(f"{path} is outside the workspace. Use a path relative to it.")
         if WINDOWS or not exists:
             _refuse_odd_names(path, raw)
@@ -201,7 +202,7 @@ class Confined:
 def read_in(folder: int | None, target: Path) -> bytes:
     """The bytes of a file in an open folder. Raises ToolError for what is not a file of bytes."""
     opened = os.open(_name(folder, target), _READ, dir_fd=folder)
-    with os.fdopen(opened, "rb", buffering=0) as file:
+    try:
         about = os.fstat(opened)
         if not stat.S_ISREG(about.st_mode):
             raise ToolError(f"{target.name} is not an ordinary file, so it was not read.")
@@ -210,7 +211,12 @@ def read_in(folder: int | None, target: Path) -> bytes:
                 f"{target.name} has {about.st_size} bytes; at most {MAX_FILE_BYTES} are read. "
                 "Use a command that looks at a part of it, such as head or tail."
             )
-        return file.read()
+        data = os.read(opened, about.st_size + 1)
+        while len(data) != about.st_size and (more := os.read(opened, 65_536)):
+            data += more
+        return data
+    finally:
+        os.close(opened)
 
 
 @contextmanager

@@ -1,18 +1,14 @@
-"""Bytes and text: encodings, line endings, and what has been read before.
+"""Bytes and text: encodings and line endings.
 
 A file is bytes; a model sees text. `Text` knows how one became the other, so that an edit changes
-what was meant and leaves every other byte as it is. `Seen` remembers what a file held when it was
-read, so that nothing is edited that the model has not looked at, or that changed since.
+what was meant and leaves every other byte as it is.
 """
 
 from __future__ import annotations
 
 import codecs
-import hashlib
-import threading
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -20,7 +16,6 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 PROBE_BYTES = 8192
-KEPT_BYTES = 32_000_000
 
 
 @dataclass(frozen=True)
@@ -70,38 +65,3 @@ class Text:
         if "\n" in text and "\r" not in text and self.crlf:
             text = text.replace("\n", "\r\n")
         return text.encode(self.encoding)
-
-
-class Seen:
-    """What each file held when it was last read or written here.
-
-    The bytes themselves are kept, up to ``KEPT_BYTES`` in all, because hashing a file takes many
-    times as long as reading it; of the oldest only the hash is kept.
-    """
-
-    def __init__(self) -> None:
-        self._held: dict[Path, bytes] = {}
-        self._hashes: dict[Path, bytes] = {}
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def remember(self, path: Path, data: bytes) -> None:
-        with self._lock:
-            self._bytes += len(data) - len(self._held.pop(path, b""))
-            self._held[path] = data
-            self._hashes.pop(path, None)
-            while self._bytes > KEPT_BYTES:
-                oldest = next(iter(self._held))
-                dropped = self._held.pop(oldest)
-                self._bytes -= len(dropped)
-                self._hashes[oldest] = hashlib.sha256(dropped).digest()
-
-    def state(self, path: Path, data: bytes) -> str:
-        """``"same"`` as when it was read, ``"changed"`` since, or ``"unread"``."""
-        with self._lock:
-            if path in self._held:
-                return "same" if self._held[path] == data else "changed"
-            if path in self._hashes:
-                same = self._hashes[path] == hashlib.sha256(data).digest()
-                return "same" if same else "changed"
-        return "unread"

@@ -151,8 +151,7 @@ class Ledger:
         index = self._index(event)
         self._count(index, event)
         if self.entries[index].state == "counted":  # its turn's end will say the same
-            counts = {k: int(number(v)) for k, v in mapping(event.data.get("usage")).items()}
-            cost = price(Usage.from_dict(counts), str(event.data.get("model")))
+            cost = price(usage_of(event.data.get("usage")), str(event.data.get("model")))
             self._settle(index, cost, event)
 
     def _turn_end(self, event: Event) -> None:
@@ -243,15 +242,20 @@ def _sum(entries: list[Entry]) -> float | None:
 
 def buckets(usage: Any) -> dict[str, float]:
     """The tokens of a ``usage`` by bucket. There, output includes thinking; here it does not."""
-    counts = mapping(usage)
-    output, thinking = number(counts.get("output_tokens")), number(counts.get("thinking_tokens"))
+    used = usage_of(usage)
+    thinking = min(used.thinking_tokens, used.output_tokens)
     return {
-        "cache_read": number(counts.get("cache_read_input_tokens")),
-        "input": number(counts.get("input_tokens")),
-        "cache_write": number(counts.get("cache_creation_input_tokens")),
-        "thinking": min(thinking, output),
-        "output": output - min(thinking, output),
+        "cache_read": float(used.cache_read_tokens),
+        "input": float(used.input_tokens),
+        "cache_write": float(used.cache_write_tokens),
+        "thinking": float(thinking),
+        "output": float(used.output_tokens - thinking),
     }
+
+
+def usage_of(counts: Any) -> Usage:
+    """The usage of an event, whatever stands in it."""
+    return Usage.from_dict({name: int(number(n)) for name, n in mapping(counts).items()})
 
 
 _TAKERS = {

@@ -83,7 +83,7 @@ class Request:
 
     @property
     def cached(self) -> float:
-        return self.usage.get("cache_read_input_tokens", 0.0)
+        return self.usage.get("cache_read_tokens", 0.0)
 
     def shares(self) -> list[tuple[Part, float]]:
         """The parts with their tokens, scaled so that they add up to `tokens`.

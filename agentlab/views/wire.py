@@ -247,7 +247,7 @@ class Wire:
         """The reply is there: what was sent counts as sent, and the server's numbers hold."""
         counts = {k: int(number(v)) for k, v in mapping(event.data.get("usage")).items()}
         usage = Usage.from_dict({**counts, "output_tokens": 0, "thinking_tokens": 0})
-        names = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens")
+        names = ("cache_read_tokens", "cache_write_tokens", "input_tokens")
         request.usage = {name: float(getattr(usage, name)) for name in names}
         request.model = one_line(event.data.get("model") or self.model, 60)
         request.cost, request.state, request.kept = price(usage, request.model), "answered", kept

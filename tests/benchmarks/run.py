@@ -1,7 +1,7 @@
 """Benchmarks: one command, one table. Ratios within one run; times mean little across machines.
 
     python tests/benchmarks/run.py            # everything, about three minutes
-    python tests/benchmarks/run.py gate       # loop, hands, paths, gate, import, simulator
+    python tests/benchmarks/run.py gate       # one or more groups: loop, hands, paths, gate ...
 
 Not part of the tests: a busy machine may miss a goal. Exit code 1 if one was missed.
 """
@@ -19,6 +19,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentlab.events import Event
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -92,7 +96,7 @@ async def by_hand(client: object, turns: int) -> None:
         messages.append({"role": "user", "content": results})
 
 
-async def by_agent(endpoint: object, turns: int, folder: str) -> None:
+async def by_agent(endpoint: object, turns: int, folder: str) -> list[Event]:
     """The same with ``agent.run``: every event, a transcript on disk, limits and repair."""
     from agentlab import Agent, Limits, tool
 
@@ -109,11 +113,11 @@ async def by_agent(endpoint: object, turns: int, folder: str) -> None:
             limits=Limits(turns=turns + 1),
             transcript=file.name,
         )
-        end = None
-        async for event in agent.run(f"bench {turns}"):
-            end = event if event.type == "session.end" else end
+        events = [event async for event in agent.run(f"bench {turns}")]
         agent.transcript.close()
-        assert end is not None and end.status == "completed" and end.turns == turns + 1, end
+        end = next(event for event in reversed(events) if event.type == "session.end")
+        assert end.status == "completed" and end.turns == turns + 1, end
+        return events
 
 
 async def loop_benchmark(rounds: int = 7) -> None:
@@ -236,7 +240,7 @@ def import_benchmark(rounds: int = 7) -> None:
     report("  and it brings in", extra or "nothing", "nothing", not extra)
 
 
-PARTS = ("loop", "hands", "paths", "gate", "import", "simulator")
+PARTS = ("loop", "hands", "paths", "gate", "economy", "import", "simulator")
 
 
 def main() -> int:
@@ -264,6 +268,10 @@ def main() -> int:
         from gate import gate_benchmark
 
         asyncio.run(gate_benchmark(report, server, by_agent))
+    if "economy" in wanted:
+        from economy import economy_benchmark
+
+        asyncio.run(economy_benchmark(report, server, by_agent))
     if "simulator" in wanted:
         from load import simulator_benchmark
 

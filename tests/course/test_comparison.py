@@ -20,11 +20,13 @@ def _done(is_error: bool) -> Event:
     return Event("tool.execution_complete", 0.0, 1, "main", data)
 
 
+MUCH = Usage(input_tokens=12_000, output_tokens=300)
 WITHOUT = Result(
-    "turn_limit", "", 25, Usage(12_000, 300), 0.0213, 40.26, "25 turns used",
+    "turn_limit", "", 25, MUCH, 0.0213, 40.26, "25 turns used",
     events=(_done(True), _done(False)),
 )  # fmt: skip
-WITH = Result("completed", "Done.", 3, Usage(400, 90, 0, 1_500), 0.0013, 4.0, simulated=True)
+USED = Usage(input_tokens=400, output_tokens=90, cache_read_tokens=1_500)
+WITH = Result("completed", "Done.", 3, USED, 0.0013, 4.0, simulated=True)
 
 
 def _row(comparison, name):
@@ -58,12 +60,14 @@ def test_a_run_on_a_real_model_does_not_say_simulated():
 
 
 def test_an_unknown_price_is_shown_as_unknown():
-    unpriced = Result("completed", "", 1, Usage(1, 1), None, 0.0)
+    unpriced = Result("completed", "", 1, Usage(input_tokens=1), None, 0.0)
     assert _row(compare(unpriced, WITH), "dollars")[0] == "unknown"
 
 
 def test_html_is_escaped():
-    nasty = Result("error", "", 1, Usage(1, 1), 0.0, 0.0, detail="<script>alert(1)</script>")
+    nasty = Result(
+        "error", "", 1, Usage(input_tokens=1), 0.0, 0.0, detail="<script>alert(1)</script>"
+    )
     assert "<script>" not in compare(nasty, WITH, labels=("<b>", "y")).html
 
 

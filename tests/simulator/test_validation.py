@@ -349,6 +349,7 @@ def test_every_rule_is_explained_and_tested():
     elsewhere = {  # tested below, or in the tests of the server
         "auth", "version", "beta", "json", "size", "thread", "not-simulated", "model",
         "prompt-too-long", "thinking-last", "thinking-off", "thinking-edited", "prefix-changed",
+        "context-edits", "compaction", "batch", "batch-state",
     }  # fmt: skip
     assert {rule for rule, *_ in REFUSED} | elsewhere == set(RULES)
 

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentlab.toolbox import texts
 from agentlab.toolbox.edit import replaced
-from agentlab.toolbox.texts import Seen
 from agentlab.tools import ToolError
 
 
@@ -169,15 +167,3 @@ def test_an_edit_leaves_every_other_byte(before, old, new, after):
     place = data.find(old.encode(), 3 if data.startswith(b"\xef\xbb\xbf") else 0)
     assert changed == data[:place] + new.encode() + data[place + len(old.encode()) :]
     assert line == data[:place].count(b"\n") + 1
-
-
-def test_what_was_seen_long_ago_is_known_by_its_hash(tmp_path, monkeypatch):
-    monkeypatch.setattr(texts, "KEPT_BYTES", 10)
-    seen = Seen()
-    for name in "abc":
-        seen.remember(tmp_path / name, name.encode() * 6)
-    assert [len(data) for data in seen._held.values()] == [6]
-    for name in "abc":
-        assert seen.state(tmp_path / name, name.encode() * 6) == "same"
-        assert seen.state(tmp_path / name, b"other!") == "changed"
-    assert seen.state(tmp_path / "d", b"") == "unread"

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from agentlab.toolbox import file_tools, toolbox
 from agentlab.toolbox.files import READ_CHARS
+from agentlab.toolbox.texts import Text
 
 
 @pytest.fixture
@@ -38,6 +40,8 @@ def test_the_file_tools_read(hands, folder):
         ("Read", {"file_path": "bin"}, "binary file of 3 bytes"),
         ("Read", {"file_path": "a.txt", "offset": 0}, "1 or more"),
         ("Read", {"file_path": "a.txt", "offset": 3}, "no line 3: the file has 2 lines"),
+        ("Read", {"file_path": "a.txt", "column": 0}, "1 or more"),
+        ("Read", {"file_path": "a.txt", "offset": 2, "column": 6}, "the line has 5 characters"),
         ("Read", {"file_path": "x" * 300}, "name too long"),
         ("LS", {"path": "a.txt"}, "is a file. Use Read"),
         ("LS", {"path": "nowhere"}, "does not exist"),
@@ -87,20 +91,46 @@ def test_ranges_say_where_the_next_part_begins(hands):
 
 @pytest.mark.parametrize("line", ["x" * 99 + "\n", "é" * 50 + "\n", "x" * 3 * READ_CHARS + "\n"])
 def test_a_long_file_is_read_whole_in_parts_that_are_never_too_long(hands, line):
-    whole = line * (100 if len(line) > READ_CHARS else 1000)
+    whole = line * (5 if len(line) > READ_CHARS else 1000)
     (hands.folder / "long.txt").write_text(whole, "utf-8", newline="")
-    offset, parts = 1, []
-    while offset:
-        shown = hands.ok("Read", file_path="long.txt", offset=offset)
-        assert len(shown) < READ_CHARS + 200
+    assert "".join(in_parts(hands)) == whole
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x" * READ_CHARS + b"\n" + b"y" * READ_CHARS,  # a line that just fits
+        b"x" * READ_CHARS + b"\r\nend\r\n",
+        b"x" * (READ_CHARS - 1) + b"\r\nend\r\n",
+        ("\U0001f327" * READ_CHARS + "end").encode(),  # four bytes each: the window ends there
+        ("a" + "\U0001f327" * READ_CHARS + "end").encode(),
+        b"ok \xff\xfe" * READ_CHARS,  # what is not UTF-8 counts, byte by byte
+        b"short\n" + b"\xe9" * 3 * READ_CHARS + b"\nend",
+        ("\u00e9" * 2 * READ_CHARS + "\r\nend").encode("utf-16"),
+    ],
+    ids=lambda data: f"{data[:6]!r} {len(data)}",
+)
+def test_a_line_that_is_too_long_is_read_to_its_end(hands, data):
+    (hands.folder / "long.txt").write_bytes(data)
+    text = Text.of(data)
+    assert "".join(in_parts(hands)) == text.shown(text.plain())
+
+
+def in_parts(hands):
+    """The parts of long.txt, without their notes, one Read after the other."""
+    where, parts = {}, []
+    while where is not None:
+        shown = hands.ok("Read", file_path="long.txt", **where)
+        assert len(shown) < READ_CHARS + 200 and len(parts) < 100
         text, _, note = shown.rpartition("[")
-        goes_on = "offset=" in note
-        parts.append(text if goes_on else shown)
-        offset = int(note.split("offset=")[1].rstrip("]")) if goes_on else 0
-    if len(line) < READ_CHARS:
-        assert "".join(parts) == whole
-    else:
-        assert len(parts) == 100 and all("x" * READ_CHARS in part for part in parts)
+        found = dict(re.findall(r"(offset|column)=(\d+)", note))
+        if not note.endswith("]"):
+            text = shown
+        elif "column" in found or not found:
+            text = text.removesuffix("\n")  # it is the note's: what was read ends within a line
+        where = {name: int(number) for name, number in found.items()} or None
+        parts.append(text)
+    return parts
 
 
 def test_c38_what_one_turn_reads_is_bounded_by_what_one_read_gives(hands):

@@ -86,10 +86,10 @@ def test_absolute_paths_and_links_that_stay_inside_are_fine(hands):
     (hands.folder / "sub").mkdir()
     (hands.folder / "sub" / "a.txt").write_text("plain")
     assert hands.ok("Read", file_path=str(hands.folder / "sub" / "a.txt")) == "plain"
-    assert hands.ok("Read", file_path="sub/../sub/./a.txt") == "plain"
+    assert hands.ok("Read", file_path="sub/../sub/./a.txt", again=True) == "plain"
     if os.name != "nt":
         (hands.folder / "to").symlink_to("sub")
-        assert hands.ok("Read", file_path="to/a.txt") == "plain"
+        assert hands.ok("Read", file_path="to/a.txt", again=True) == "plain"
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def test_ledger_has_one_entry_that_differs(sample):
     assert "264.50" in tools["Grep"](pattern="Concert, tickets")
     assert "246.50" in tools["Grep"](pattern="2026-10-18", path="bank.csv")
     text = (folder / "books" / "october.csv").read_text("utf-8").replace("264.50", "246.50")
+    tools["Read"](file_path="books/october.csv")
     tools["Write"](file_path="books/october.csv", content=text)
     assert "difference 0.00" in python(folder, "balance.py")[1]
 

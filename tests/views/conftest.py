@@ -138,7 +138,7 @@ def demo():
     run.turn_of("I can read both at once.", "I'll read both.", reads, together=True, failing={1})
     run.turn_of(
         calls=[("LS", {"path": "."})], retries=1,
-        input_tokens=20, cache_creation_input_tokens=600, thinking_tokens=10,
+        input_tokens=20, cache_write_5m_tokens=600, thinking_tokens=10,
     )  # fmt: skip
-    run.turn_of(text="Together they hold 42 words.", input_tokens=30, cache_read_input_tokens=620)
+    run.turn_of(text="Together they hold 42 words.", input_tokens=30, cache_read_tokens=620)
     return run.end()

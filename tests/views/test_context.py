@@ -22,7 +22,7 @@ def run(stream):
     """Two requests; the server has kept 140 tokens of the second."""
     built = stream().start("How many words do the files hold?", system="Be brief.", tools=TOOLS)
     built.turn_of("I can read it.", "I'll read.", [("Read", {"file_path": "a.txt"})])
-    used = {"input_tokens": 100, "cache_read_input_tokens": 140}
+    used = {"input_tokens": 100, "cache_read_tokens": 140}
     return built.turn_of(text="42 words.", **used).end()
 
 

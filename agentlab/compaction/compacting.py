@@ -1,0 +1,224 @@
+"""From an old history to a new one: build it, check it, and only then let it take over.
+
+A level is tried; if it fails, or what it gives is not sound, or does not free enough, the next one
+is: clear old results, then drop the oldest rounds. The old history is never touched, so that a
+failure at any point costs nothing but the attempt. If no level is left, `CannotCompact` says why.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agentlab.compaction.facts import Fact, facts_in
+from agentlab.compaction.kept import pins_in
+from agentlab.compaction.levels import Plan, Room, build, clear, plan
+from agentlab.compaction.rounds import open_calls, validate
+from agentlab.compaction.settings import NEXT, Compaction, trigger
+from agentlab.compaction.summary import SummaryFailed, summarise
+from agentlab.messages import Message
+from agentlab.tokens import count_message, count_text
+
+FRONT = 0.4  # of the limit: what the task may take up, and the last request, before they are cut
+
+
+class CannotCompact(Exception):
+    """No level gave a history that is small enough. ``tried`` says why not, a line for each.
+
+    ``side_calls`` are the data of the calls that were made all the same: they cost.
+    """
+
+    def __init__(
+        self, message: str, tried: Sequence[str] = (), side_calls: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        super().__init__(message)
+        self.tried, self.side_calls = tuple(tried), tuple(side_calls)
+
+
+class _Unusable(Exception):
+    """One level does not do."""
+
+
+@dataclass(frozen=True, repr=False)
+class Compacted:
+    """A new history that may take over, and what it took.
+
+    ``dropped`` counts what is no longer there: messages, or results at level "clear". ``tried``
+    says why other levels did not do. ``side_calls`` are the data of their events.
+    """
+
+    messages: list[Message]
+    level: str
+    before_tokens: int
+    after_tokens: int
+    dropped: int = 0
+    summary: str = ""
+    reason: str = ""
+    tried: tuple[str, ...] = ()
+    side_calls: tuple[dict[str, Any], ...] = ()
+    before: Sequence[Message] = ()
+
+    @functools.cached_property
+    def facts(self) -> tuple[Fact, ...]:
+        """What can be looked for word for word, and whether it is still there."""
+        return facts_in(self.before, self.messages)
+
+    def __repr__(self) -> str:
+        tokens = f"{self.before_tokens:,} to {self.after_tokens:,} tokens"
+        what = "results" if self.level == "clear" else "messages"
+        return f"Compacted({self.level}: {tokens}, {self.dropped} {what} gone)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As data of the event ``context.compacted``."""
+        return {
+            "level": self.level, "reason": self.reason, "before_tokens": self.before_tokens,
+            "after_tokens": self.after_tokens, "dropped": self.dropped, "summary": self.summary,
+            "messages": self.messages,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One compaction: what is known about it."""
+
+    messages: Sequence[Message]
+    sizes: list[int]
+    settings: Compaction
+    room: Room
+    pins: tuple[str, ...]
+    request: str
+    side_calls: Any
+    events: list[dict[str, Any]]
+
+    def plan(self, memory: str = "") -> Plan:
+        made = plan(self.messages, self.room, pins=self.pins, memory=memory, request=self.request)
+        if not made.dropped:
+            raise _Unusable("all that could be dropped belongs to the last rounds")
+        return made
+
+    async def build(self, level: str) -> tuple[list[Message], int, str]:
+        """The new history of a level, how much it dropped, and its summary."""
+        if level == "clear":
+            made, cleared = clear(self.messages, self.room, self.pins, self.sizes)
+            return made, cleared, ""
+        if level == "truncate":
+            room = replace(self.room, rounds=len(self.messages), tail=2 * self.room.tail)
+            planned = replace(self, room=room).plan()
+            return build(planned), planned.dropped, ""
+        planned = self.plan(self.settings.memory if level == "summary+memory" else "")
+        try:
+            done = await summarise(
+                planned.old,
+                self.side_calls,
+                tokens=self.settings.summary_tokens,
+                chunk_tokens=self.settings.chunk_tokens,
+                deadline_s=self.settings.deadline_s,
+                instructions=self.settings.instructions,
+            )
+        except SummaryFailed as failed:
+            self.events.extend(failed.events)
+            raise _Unusable(str(failed)) from failed
+        self.events.extend(done.events)
+        return build(planned, done.text), planned.dropped, done.text
+
+
+async def compact(
+    history: Sequence[Message],
+    level: str,
+    side_calls: Any = None,
+    *,
+    settings: Compaction | None = None,
+    window: int = 0,
+    max_tokens: int = 8192,
+    overhead: int = 0,
+    tokens: int = 0,
+    pins: Iterable[str] = (),
+    request: str = "",
+    reason: str = "",
+    only: bool = False,
+) -> Compacted:
+    """A shorter history that says the same, as far as that can be done.
+
+    Args:
+        history: the old one; it stays as it is.
+        level: the first one to try, of `LEVELS`.
+        side_calls: an `agentlab.side_calls.SideCalls`; without one there is no summary.
+        settings: how much may stay.
+        window: tokens of the model's window; 0: that of the settings, else what there is now.
+        max_tokens: room for the reply.
+        overhead: estimated tokens of system prompt and tools, which nothing here can shorten.
+        tokens: of the next prompt, as measured (`size`); 0: estimated.
+        pins: constraints to keep besides those that the history holds.
+        request: what the user asked last, if known.
+        reason: "share" of the window used up, or "refused" by the server as too long: it must save
+            the minimum. "window": the next request would not fit, so whatever fits is enough.
+            "asked", or anything else: whatever is shorter.
+        only: do not try other levels.
+
+    Raises CannotCompact: calls are open, or no level does.
+    """
+    settings = settings or Compaction(level)
+    if open_calls(history):
+        raise CannotCompact("a tool call has no result yet; after it there is time")
+    sizes = [count_message(message) for message in history]
+    estimate = overhead + sum(sizes)
+    before = tokens or estimate
+    window = window or settings.window or before + max_tokens
+    fits = max(window - max_tokens, window // 4)
+    limit = trigger(settings, window, max_tokens) if reason == "share" else fits
+    saved = int((1 - settings.min_saving) * before)
+    goals = {"share": min(limit, saved), "window": fits, "refused": min(fits, saved)}
+    most = min(goals.get(reason, before), before - 1)
+    pins = (*settings.pins, *pins)
+    _floor(history, pins, overhead, limit)
+    room = _room(settings, limit, overhead)
+    task = _Task(history, sizes, settings, room, pins, request, side_calls, [])
+    tried: list[str] = []
+    for name in (level, *(() if only else NEXT[level])):
+        if name == "api":
+            tried.append("api: what the API itself cleared was not enough")
+            continue
+        try:
+            made, dropped, summary = await task.build(name)
+            after = _measured(made, overhead, before / max(estimate, 1))
+            _check(made, history, after, most)
+        except _Unusable as problem:
+            tried.append(f"{name}: {problem}")
+            continue
+        return Compacted(
+            made, name, before, after, dropped, summary, reason, tuple(tried),
+            tuple(task.events), history,
+        )  # fmt: skip
+    why = f"{before:,} tokens could not be brought down to {most:,}"
+    raise CannotCompact(f"{why} ({'; '.join(tried)})", tried, task.events)
+
+
+def _room(settings: Compaction, limit: int, overhead: int) -> Room:
+    """How much may stay. What system prompt and tools take up is not there to be shared."""
+    share = max(limit - overhead, limit // 10)
+    return Room(settings.keep_rounds, settings.keep * share, FRONT * share)
+
+
+def _measured(messages: Sequence[Message], overhead: int, scale: float) -> int:
+    """Tokens of a new history, corrected by how far the estimate of the old one was off."""
+    return int((overhead + sum(map(count_message, messages))) * min(max(scale, 0.5), 2.0))
+
+
+def _check(made: list[Message], before: Sequence[Message], after: int, most: int) -> None:
+    if problems := validate(made, before):
+        raise _Unusable(f"not sound: {problems[0]}")
+    if after > most:
+        raise _Unusable(f"{after:,} tokens would be left, and {most:,} may be")
+
+
+def _floor(history: Sequence[Message], pins: Iterable[str], overhead: int, limit: int) -> None:
+    """Do not even try where what has to stay is too much: no summary is paid for in vain."""
+    pinned = count_text("\n".join(pins_in(history, pins)))
+    if overhead + pinned >= limit:
+        raise CannotCompact(
+            f"the threshold of {limit:,} tokens cannot be reached: system prompt and tools take "
+            f"{overhead:,}, pinned constraints {pinned:,}, and compaction shortens neither. Use "
+            "fewer tools or a larger window, or raise the threshold (at=...)"
+        )

@@ -1,0 +1,171 @@
+"""What a compaction keeps word for word, and the one message at the front that holds it.
+
+A summary is written by a model and may leave out anything, so what must not get lost does not go
+through it: the task, the pinned constraints, what the user asked last. They stand in the first
+message of the new history, each under a line in square brackets that says what it is, and the
+summary after them. The next compaction takes that message apart again, so nothing of this is ever
+summarised, however often the history is compacted.
+
+A user pins a constraint with a line that begins with ``Pin:``, anywhere in a message of theirs::
+
+    Port the parser to Rust.
+    Pin: never touch legacy/
+
+Only lines of the user count. What stands in files, in results of tools or in a summary pins
+nothing: whoever wrote that could otherwise give orders that last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agentlab.messages import Block, Message, blocks_of, text, valid_unicode
+
+PINNED = "[Pinned by the user. These hold throughout:]"
+MEMORY = "[Memory of this project:]"
+LATEST = "[What the user asked last, word for word:]"
+SUMMARY = "[Summary of the conversation so far, written by a model:]"
+DROPPED = "[Earlier messages were dropped to make room. What they said is not known here.]"
+_OURS = (PINNED, MEMORY, LATEST, SUMMARY, DROPPED)
+_PIN = re.compile(r"^[ \t]*(?:[-*] )?pin:[ \t]*(\S.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The parts of the first message. ``latest`` is empty where the kept rounds hold it."""
+
+    task: tuple[Block, ...]
+    pins: tuple[str, ...] = ()
+    memory: str = ""
+    latest: tuple[Block, ...] = ()
+    summary: str = ""  # with its line in brackets
+    dropped: str = ""  # a line in brackets that says what is missing without one
+
+    def message(self) -> Message:
+        """The message. The summary comes last: it tells what happened after all the rest."""
+        blocks = list(self.task)
+        if self.pins:
+            blocks.append(text(pinned(self.pins)))
+        if self.memory.strip():
+            blocks.append(text(f"{MEMORY}\n{self.memory.strip()}"))
+        if self.latest:
+            blocks += [text(LATEST), *self.latest]
+        blocks += [text(note) for note in (self.summary, self.dropped) if note]
+        return {"role": "user", "content": blocks}
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What stands before the model's first word, taken apart: a `Head`, and what was asked then."""
+
+    stop: int  # so many messages
+    head: Head
+    after: tuple[Block, ...]  # what the user said after the summary
+
+
+def opening(messages: Sequence[Message]) -> Opening:
+    """Take the beginning of a history apart. The first block of all is always the task's."""
+    stop = next((i for i, m in enumerate(messages) if m["role"] != "user"), len(messages))
+    blocks = [block for message in messages[:stop] for block in blocks_of(message)]
+    parts: dict[str, list[Block]] = {"": blocks[:1]}
+    part = ""
+    for block in blocks[1:]:
+        users = part == "after" or (part == LATEST and LATEST not in parts)
+        mark = "" if users else _mark_of(block)
+        if mark:
+            part = mark
+        elif part not in ("", LATEST):
+            part = "after"
+        if mark != LATEST:
+            parts.setdefault(part, []).append(block)
+
+    def said(mark: str) -> str:
+        return next((block["text"] for block in parts.get(mark, [])), "")
+
+    head = Head(
+        task=tuple(parts[""]),
+        pins=_listed(said(PINNED)),
+        memory=said(MEMORY).removeprefix(MEMORY).strip(),
+        latest=tuple(parts.get(LATEST, [])),
+        summary=said(SUMMARY),
+        dropped=said(DROPPED),
+    )
+    return Opening(stop, head, tuple(parts.get("after", [])))
+
+
+def head_of(
+    messages: Sequence[Message],
+    first: int,
+    *,
+    pins: Iterable[str] = (),
+    memory: str = "",
+    request: str = "",
+) -> Head:
+    """The head of a history whose messages from ``first`` on are kept as they are.
+
+    ``pins`` are added to those that the history holds. ``request``: what the user asked last, if
+    that is known; otherwise it is the last text that the user wrote.
+    """
+    found = opening(messages)
+    index, latest = _latest(messages, found, valid_unicode(request))
+    latest = () if index >= first else latest
+    return Head(found.head.task, pins_in(messages, pins), memory, latest)
+
+
+def pinned(pins: Iterable[str]) -> str:
+    """Constraints as a harness writes them into a user message, to pin them."""
+    return "\n".join([PINNED, *(f"- {pin}" for pin in pins)])
+
+
+def pins_in(messages: Sequence[Message], more: Iterable[str] = ()) -> tuple[str, ...]:
+    """Every pinned constraint of a history, the oldest first, each once; ``more`` are added."""
+    found = opening(messages)
+    blocks = [*found.head.task, *found.head.latest, *found.after]
+    blocks += [b for m in messages[found.stop :] if m["role"] == "user" for b in blocks_of(m)]
+    marked = [pin for block in blocks if _is_own(block) for pin in _pinned_in(block["text"])]
+    given = [line.strip() for pin in more for line in pin.split("\n")]
+    pins = (valid_unicode(pin) for pin in (*found.head.pins, *marked, *given) if pin)
+    return tuple(dict.fromkeys(pins))
+
+
+def _latest(
+    messages: Sequence[Message], found: Opening, request: str
+) -> tuple[int, tuple[Block, ...]]:
+    """The index of the message with the user's last request, and its blocks; -1: the opening."""
+    for index in range(len(messages) - 1, found.stop - 1, -1):
+        if messages[index]["role"] == "user":
+            said = [b for b in blocks_of(messages[index]) if b["type"] != "tool_result"]
+            if _asks(said, request):
+                return index, tuple(said)
+    for blocks in (found.after, found.head.latest, found.head.task):
+        if _asks(blocks, request):
+            return -1, () if blocks is found.head.task else blocks
+    return _latest(messages, found, "") if request else (-1, ())
+
+
+def _asks(blocks: Iterable[Block], request: str) -> bool:
+    """Whether the user asks something in these blocks: this very thing, if it is given."""
+    if request:
+        return any(block.get("text") == request for block in blocks)
+    return any(_is_own(block) for block in blocks)
+
+
+def _is_own(block: Block) -> bool:
+    """Whether the user wrote it: not what a harness or a hook adds, which it puts in brackets."""
+    return block["type"] == "text" and not block["text"].startswith(("[hook ", "<system-reminder"))
+
+
+def _pinned_in(said: str) -> Iterable[str]:
+    return _listed(said) if said.startswith(PINNED) else _PIN.findall(said)
+
+
+def _listed(block: str) -> tuple[str, ...]:
+    return tuple(line.removeprefix("- ") for line in block.split("\n")[1:])
+
+
+def _mark_of(block: Block) -> str:
+    if block["type"] != "text":
+        return ""
+    return next((mark for mark in _OURS if block["text"].startswith(mark)), "")

@@ -1,0 +1,293 @@
+"""Where two requests part, and why: the report on a prefix that should have been kept.
+
+The prompt cache compares from the first byte: tools, then the system prompt, then the messages.
+`prefix_report` takes the requests of a conversation, one after another, and compares each with the
+one before, in that order and block by block. If the older one is the beginning of the newer one,
+all is well. If not, it names the first place where they differ, guesses the reason from what
+stands there, and counts the tokens behind it that had been sent before and are paid again.
+
+It compares content, not spelling: marks for the cache, the order of keys, and a text written as a
+string or as a block make no difference to a server. Tokens are estimates. Part of chapter 09.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from agentlab.costs import dollars
+from agentlab.prices import prices
+from agentlab.tables import Table, Tabular, count
+from agentlab.tokens import OVERHEAD, count_content, count_tool
+
+Part = dict[str, Any]
+
+
+class Piece(NamedTuple):
+    """A tool, a block or a setting, in the order in which a server compares them."""
+
+    section: str  # model | tools | system | settings | messages
+    place: str  # as in messages[3].content[0]
+    key: str  # equal keys: the same content
+    tokens: int
+    part: Any
+    message: int = -1
+
+
+@dataclass(frozen=True)
+class Step:
+    """A request beside the one before it. ``place`` is empty if the prefix was kept.
+
+    Tokens: kept from the request before, paid again although they had been sent, and new. ``usd``:
+    what paying again costs more, written to the cache instead of read from it; None if the price
+    of the model is not known.
+    """
+
+    number: int  # of the request, counted from 1
+    kept_tokens: int
+    again_tokens: int
+    new_tokens: int
+    place: str = ""
+    reason: str = ""
+    usd: float | None = 0.0
+
+
+@dataclass(frozen=True, repr=False)
+class PrefixReport(Tabular):
+    """The steps from request to request; ``broken`` are those that lost their prefix."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def broken(self) -> list[Step]:
+        """The steps at which a prefix was lost."""
+        return [step for step in self.steps if step.place]
+
+    @property
+    def again_tokens(self) -> int:
+        """Tokens that were paid again."""
+        return sum(step.again_tokens for step in self.steps)
+
+    @property
+    def usd(self) -> float | None:
+        """What that cost more than reading from the cache, in dollars."""
+        known = [step.usd for step in self.steps if step.usd is not None]
+        return sum(known) if len(known) == len(self.steps) else None
+
+    def table(self) -> Table:
+        """Request, tokens kept, paid again and new, dollars lost, where they part and why."""
+        rows = [
+            (
+                str(step.number), count(step.kept_tokens), count(step.again_tokens),
+                count(step.new_tokens), dollars(step.usd) if step.place else "",
+                step.place, step.reason,
+            )
+            for step in self.steps
+        ]  # fmt: skip
+        lost, steps = len(self.broken), len(self.steps)
+        title = f"Prefix kept at {steps - lost} of {steps} requests"
+        if lost:
+            title += f": {count(self.again_tokens)} tokens paid again, {dollars(self.usd)} more"
+        columns = ("request", "kept", "again", "new", "lost", "they part at", "because")
+        return Table(title, columns, rows, words=columns[-2:])
+
+
+def prefix_report(requests: Iterable[Part]) -> PrefixReport:
+    """Compare each request (a body as it is sent) with the one before it."""
+    steps: list[Step] = []
+    before: list[Piece] | None = None
+    for number, request in enumerate(requests, 1):
+        pieces = pieces_of(request)
+        if before is not None:
+            steps.append(_step(number, before, pieces, request))
+        before = pieces
+    return PrefixReport(tuple(steps))
+
+
+def _step(number: int, old: list[Piece], new: list[Piece], request: Part) -> Step:
+    same = 0
+    while same < min(len(old), len(new)) and old[same].key == new[same].key:
+        same += 1
+    kept = sum(piece.tokens for piece in new[:same])
+    rest = sum(piece.tokens for piece in new[same:])
+    if same == len(old):
+        return Step(number, kept, 0, rest)
+    if same == len(new):
+        return Step(number, kept, 0, 0, reason="it is a beginning of the request before")
+    sent = Counter(piece.key for piece in old[same:])
+    again = 0
+    for piece in new[same:]:
+        if sent[piece.key] > 0:
+            sent[piece.key] -= 1
+            again += piece.tokens
+    row = prices().find(request.get("model"), kept + rest)
+    usd = None if row is None else again * (row.cache_write_5m - row.cache_read) / 1_000_000
+    place = (new[same] if new[same].section == old[same].section else old[same]).place
+    return Step(number, kept, again, rest - again, place, reason(old, new, same), usd)
+
+
+# ------------------------------------------------------------------------------- what is compared
+
+
+def pieces_of(request: Part) -> list[Piece]:
+    """All pieces of a request in the order of the prefix.
+
+    The choice of tools and the thinking settings stand before the messages: they change how those
+    are rendered (the vendor's page, 2026-10). Deferred tools are in no prefix.
+    """
+    model = str(request.get("model"))
+    pieces = [Piece("model", "model", f"model {model}", 0, model)]
+    for index, tool in enumerate(request.get("tools") or ()):
+        if not tool.get("defer_loading"):
+            pieces.append(Piece("tools", f"tools[{index}]", _key(tool), count_tool(tool), tool))
+    for index, block in enumerate(_blocks(request.get("system") or [])):
+        tokens = count_content(block)
+        pieces.append(Piece("system", f"system[{index}]", _key(block), tokens, block))
+    for name in ("tool_choice", "thinking"):
+        value = {k: v for k, v in (request.get(name) or {}).items() if k != "display"}
+        pieces.append(Piece("settings", name, f"{name} {_key(value)}", 0, value))
+    for index, message in enumerate(request.get("messages") or ()):
+        frame = OVERHEAD
+        for number, block in enumerate(_blocks(message.get("content"))):
+            place = f"messages[{index}].content[{number}]"
+            key = f"{message.get('role')} {_key(block)}"
+            tokens = frame + count_content(block)
+            pieces.append(Piece("messages", place, key, tokens, block, index))
+            frame = 0
+    return pieces
+
+
+def _key(part: Any) -> str:
+    return json.dumps(_content(part), sort_keys=True, ensure_ascii=False)
+
+
+def _content(part: Any) -> Any:
+    """A part without what makes no difference to a prefix."""
+    if isinstance(part, list):
+        return [_content(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    made = {
+        key: value if key in ("input", "input_schema") else _content(value)
+        for key, value in part.items()
+        if key != "cache_control" and value is not None
+    }
+    if made.get("type") == "tool_result":
+        made["content"] = _content(_blocks(part.get("content")))
+    return made
+
+
+def _blocks(content: Any) -> list[Part]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return list(content or ())
+
+
+# -------------------------------------------------------------------------------- why they part
+
+
+def reason(old: Sequence[Piece], new: Sequence[Piece], same: int) -> str:
+    """Why two requests part after so many pieces, in a few words."""
+    before, now = old[same], new[same]
+    sections = (before.section, now.section)
+    if "model" in sections:
+        return f"another model, with a cache of its own: {before.part}, then {now.part}"
+    if "tools" in sections:
+        return _tools(old, new)
+    if "system" in sections:
+        return _system(before, now)
+    if "settings" in sections:
+        return f"{now.place} changed, which renders all messages anew"
+    return _message(old, new, same)
+
+
+def _tools(old: Sequence[Piece], new: Sequence[Piece]) -> str:
+    was = {p.part.get("name"): p for p in old if p.section == "tools"}
+    now = {p.part.get("name"): p for p in new if p.section == "tools"}
+    added, removed = [n for n in now if n not in was], [n for n in was if n not in now]
+    parts = []
+    if added:
+        parts.append(f"tools added: {', '.join(map(str, added))}")
+    if removed:
+        parts.append(f"tools removed: {', '.join(map(str, removed))}")
+    changed = [n for n in now if n in was and now[n].key != was[n].key]
+    for name in changed[:3]:
+        one, other = was[name].part, now[name].part
+        keys = [k for k in {**one, **other} if one.get(k) != other.get(k) and k != "cache_control"]
+        parts.append(f"the {' and '.join(keys)} of {name} changed")
+    if not parts:
+        order = [", ".join(map(str, names)) for names in (was, now)]
+        parts.append(f"tools reordered: {order[0]}, then {order[1]}")
+    return "; ".join(parts)
+
+
+def _system(before: Piece, now: Piece) -> str:
+    if before.section != now.section:
+        return "a system prompt was " + ("taken away" if before.section == "system" else "added")
+    one, other = str(before.part.get("text")), str(now.part.get("text"))
+    what = "the system prompt changed"
+    if _without_time(one) == _without_time(other):
+        what = "a clock or a counter in the system prompt"
+    return f"{what}: {_difference(one, other)}"
+
+
+def _message(old: Sequence[Piece], new: Sequence[Piece], same: int) -> str:
+    before, now = old[same], new[same]
+    one, other = before.part, now.part
+    call = one.get("tool_use_id")
+    if call and call == other.get("tool_use_id"):
+        return f"the result of {call} was changed after it had been sent"
+    gone = _found(now, new, old, same)
+    if gone:
+        left_out = old[same:gone]
+        if all(piece.part.get("type") in ("thinking", "redacted_thinking") for piece in left_out):
+            return "thinking was dropped"
+        messages = old[gone].message - before.message
+        first = before.message == 0
+        where = "the front was cut" if first else "the middle was cut"
+        return f"{where}: {messages or 'parts of'} message{'s' * (messages != 1)} gone"
+    put_in = _found(before, old, new, same)
+    if put_in:
+        blocks = put_in - same
+        return f"{blocks} block{'s' * (blocks != 1)} put in before what had been sent"
+    if before.key.split(" ", 1)[0] == now.key.split(" ", 1)[0] and one.get("type") == "text":
+        return f"a message was edited: {_difference(one.get('text', ''), other.get('text', ''))}"
+    return "another message stands there"
+
+
+def _found(piece: Piece, its: Sequence[Piece], others: Sequence[Piece], same: int) -> int:
+    """Where that piece and its follower stand later among the others, or 0."""
+    follower = its[same + 1].key if same + 1 < len(its) else None
+    for index in range(same + 1, len(others)):
+        if others[index].key == piece.key:
+            after = others[index + 1].key if index + 1 < len(others) else None
+            if follower is None or after is None or after == follower:
+                return index
+    return 0
+
+
+_TIME = re.compile(
+    r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\d+|\b[ap]m\b",
+    re.IGNORECASE,
+)
+
+
+def _without_time(text: str) -> str:
+    return _TIME.sub("#", text)
+
+
+def _difference(one: str, other: str, around: int = 14) -> str:
+    """The first place where two texts differ, in both: ``'09:17' became '09:18'``."""
+    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    at = min(len(one), len(other)) if at is None else at
+    shown = []
+    for text in (one, other):
+        piece = " ".join(text[max(0, at - around) : at + around].split())
+        before, after = "…" * (at > around), "…" * (at + around < len(text))
+        shown.append(f"'{before}{piece}{after}'")
+    return " became ".join(shown)
