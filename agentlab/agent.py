@@ -135,10 +135,7 @@ class Agent:
             max_tokens=max_tokens,
             normalise=normalise,
             cap=concurrency_cap(concurrency),
-            gate=Gate(
-                permissions or _default_permissions(self.endpoint, workspace, tools),
-                hooks or NO_HOOKS,
-            ),
+            gate=Gate(permissions, hooks or NO_HOOKS),
             small_model=small_model() if find_model(model or self.endpoint.model) else "",
             thinking=self.endpoint.thinking(model or self.endpoint.model),
             name=name,
