@@ -1,13 +1,18 @@
 """What the tests of the harness share: the real SDK against the simulator, with scripted turns."""
 
 import itertools
+import os
 
 import pytest
+from hypothesis import settings
 
 from agentlab.providers import connect
 from agentlab.simulator.scenario import scenario
 
 _numbers = itertools.count(1)
+if "CI" not in os.environ:  # there hypothesis has a profile of its own
+    settings.register_profile("patient", deadline=None)  # a busy machine fails no property
+    settings.load_profile("patient")
 
 
 @pytest.fixture

@@ -74,6 +74,8 @@ class Compound(Simple):
         return self.within(label, node.children[1:-1], first.end_byte, last.start_byte, where)
 
     def _subshell(self, node: Any, where: Where) -> Ways:
+        if self.text.startswith("((", node.start_byte):
+            raise Unreadable("it is not clear whether (( begins arithmetic")
         self._body("(...)", node, where)
         return where, where
 

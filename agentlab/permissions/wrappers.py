@@ -28,8 +28,8 @@ _ANYTHING = re.compile(r"([^=]*)=")  # for env and sudo
 _UNKNOWN = "\0"  # stands for a word whose value is not known; no real word can be it
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"))
 _OTHER_SHELLS = ("zsh", "ksh", "mksh", "fish")
-# What other shells read as something else: $'x', [[ x ]], ((x)), {fd}>x, function f.
-_BASH_ONLY = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(|\}[<>]|\bfunction\b")
+# What other shells read as something else: $'x', [[ x ]], ((x)), {fd}>x, &>x, function f.
+_BASH_ONLY = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(|\}[<>]|&>|\bfunction\b")
 ELSEWHERE = "it runs on another machine"
 MORE = Word("...", None)  # arguments that are only known when it runs
 
