@@ -181,6 +181,7 @@ def _named(part: Part) -> Iterator[Located]:
     texts = [word.text.strip("'\"") for word in part.command.words if word.value is None]
     for word in (*argv[1:], *texts):
         for piece in dict.fromkeys((word, *re.split("[=:,@]", word))):
-            where = part.locate(piece) if piece and len(piece) < 500 else None
-            if where is not None:
-                yield where
+            if not piece or len(piece) >= 500 or UNKNOWN in piece:
+                continue
+            # Where it runs may not be known (in a function): then as if it were the workspace.
+            yield part.locate(piece) or locate(piece, part.place)
