@@ -571,6 +571,11 @@ async def test_what_the_server_counted_corrects_the_estimate_of_the_new_history(
     assert more.after_tokens == 2 * plain.after_tokens
 
 
+async def test_without_a_model_to_ask_the_next_level_is_taken():
+    done = await compact(work(12), "summary", settings=SMALL)
+    assert (done.level, done.tried) == ("clear", ("summary: there is no model to ask",))
+
+
 async def test_a_summary_that_rambles_is_cut():
     done = await compact(work(8), "summary", Says("so " * 9_000), settings=SMALL)
     assert count_text(done.summary) <= 2 * SMALL.summary_tokens + 10
@@ -677,8 +682,8 @@ def test_the_own_rules_agree_with_the_strict_server(data):
 @pytest.mark.parametrize(
     ("message", "problem"),
     [
-        (assistant(tool_use("t9", "Read", {}), tool_use("t9", "Read", {})), "used before: t9, t9"),
-        (assistant(tool_use("toolu_1", "Read", {})), "used before: toolu_1"),
+        (assistant(tool_use("t9", "Read", {}), tool_use("t9", "Read", {})), "used before, of t9"),
+        (assistant(tool_use("toolu_1", "Read", {})), "used before, of toolu_1"),
         (assistant("  "), "a text without text"),
         (assistant({"type": "thinking", "thinking": "x", "signature": "s"}), "ends in thinking"),
         (user(tool_result("t9", "x")), "results that answer no call: t9"),

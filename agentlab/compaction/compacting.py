@@ -107,7 +107,11 @@ class _Task:
             room = replace(self.room, rounds=len(self.messages), tail=2 * self.room.tail)
             planned = replace(self, room=room).plan()
             return build(planned), planned.dropped, ""
+        if level == "api":
+            raise _Unusable("what the API itself cleared was not enough")
         planned = self.plan(self.settings.memory if level == "summary+memory" else "")
+        if self.side_calls is None:
+            raise _Unusable("there is no model to ask")
         try:
             done = await summarise(
                 planned.old,
@@ -166,20 +170,13 @@ async def compact(
     estimate = overhead + sum(sizes)
     before = tokens or estimate
     window = window or settings.window or before + max_tokens
-    fits = max(window - max_tokens, window // 4)
-    limit = trigger(settings, window, max_tokens) if reason == "share" else fits
-    saved = int((1 - settings.min_saving) * before)
-    goals = {"share": min(limit, saved), "window": fits, "refused": min(fits, saved)}
-    most = min(goals.get(reason, before), before - 1)
+    limit, most = _limits(settings, reason, before, window, max_tokens)
     pins = (*settings.pins, *pins)
     _floor(history, pins, overhead, limit)
     room = _room(settings, limit, overhead)
     task = _Task(history, sizes, settings, room, pins, request, side_calls, [])
     tried: list[str] = []
     for name in (level, *(() if only else NEXT[level])):
-        if name == "api":
-            tried.append("api: what the API itself cleared was not enough")
-            continue
         try:
             made, dropped, summary = await task.build(name)
             after = _measured(made, overhead, before / max(estimate, 1))
@@ -187,12 +184,21 @@ async def compact(
         except _Unusable as problem:
             tried.append(f"{name}: {problem}")
             continue
-        return Compacted(
-            made, name, before, after, dropped, summary, reason, tuple(tried),
-            tuple(task.events), history,
-        )  # fmt: skip
+        about = (dropped, summary, reason, tuple(tried), tuple(task.events), history)
+        return Compacted(made, name, before, after, *about)
     why = f"{before:,} tokens could not be brought down to {most:,}"
     raise CannotCompact(f"{why} ({'; '.join(tried)})", tried, task.events)
+
+
+def _limits(
+    settings: Compaction, reason: str, before: int, window: int, max_tokens: int
+) -> tuple[int, int]:
+    """The size that is shared out to what stays, and the most tokens that count as a success."""
+    fits = max(window - max_tokens, window // 4)
+    limit = trigger(settings, window, max_tokens) if reason == "share" else fits
+    saved = int((1 - settings.min_saving) * before)
+    goals = {"share": min(limit, saved), "window": fits, "refused": min(fits, saved)}
+    return limit, min(goals.get(reason, before), before - 1)
 
 
 def _room(settings: Compaction, limit: int, overhead: int) -> Room:

@@ -11,8 +11,9 @@ A user pins a constraint with a line that begins with ``Pin:``, anywhere in a me
     Port the parser to Rust.
     Pin: never touch legacy/
 
-Only lines of the user count. What stands in files, in results of tools or in a summary pins
-nothing: whoever wrote that could otherwise give orders that last.
+Only what stands in user messages counts, and what a harness pins it writes there (`pinned`). Files,
+results of tools and summaries pin nothing: whoever wrote them could otherwise give lasting orders.
+A task so large that the window cannot hold it is the one thing here that is cut.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ with texts alone never shows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 from agentlab.messages import Block, Message, blocks_of, calls_of
 from agentlab.tokens import count_message
@@ -90,21 +89,20 @@ def validate(messages: Sequence[Message], before: Sequence[Message] = ()) -> lis
     seen: set[str] = set()
     waiting: list[str] = []
     same = _alike(messages, before) if before else len(messages)
+    run: list[Block] = []  # what one side said in messages that follow one another: one turn
     for index, message in enumerate(messages):
-        problems = _in_blocks(message["role"], blocks_of(message))
-        if index >= same and any(block["type"] in BOUND for block in blocks_of(message)):
-            problems.append("thinking that is bound to another beginning")
+        role, blocks = message["role"], blocks_of(message)
+        problems = _in_blocks(role, blocks, index >= same)
+        run = [*run, *blocks] if run else blocks
+        if index + 1 == len(messages) or messages[index + 1]["role"] != role:
+            if waiting or role == "user":
+                problems += _in_pairs(waiting, run)
+            waiting = [block["id"] for block in run if block["type"] == "tool_use"]
+            if not seen.isdisjoint(waiting) or len(set(waiting)) < len(waiting):
+                problems.append(f"an id that was used before, of {', '.join(waiting)}")
+            seen.update(waiting)
+            run = []
         found += [f"messages.{index}: {problem}" for problem in problems]
-    for role, run in groupby(enumerate(messages), lambda pair: pair[1]["role"]):
-        # Messages of one role that follow one another are one turn to the API.
-        indexes, parts = zip(*run, strict=True)
-        blocks = [block for part in parts for block in blocks_of(part)]
-        problems = _in_pairs(waiting, blocks) if role == "user" or waiting else []
-        waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        if twice := [id for id in waiting if id in seen or waiting.count(id) > 1]:
-            problems.append(f"ids that were used before: {', '.join(twice)}")
-        seen.update(waiting)
-        found += [f"messages.{indexes[0]}: {problem}" for problem in problems]
     if waiting:
         found.append(f"the end: calls without results: {', '.join(waiting)}")
     return found
@@ -119,28 +117,39 @@ def _alike(messages: Sequence[Message], before: Sequence[Message]) -> int:
     )
 
 
-def _in_blocks(role: str, blocks: list[Block]) -> list[str]:
+_WRONG = {
+    "user": frozenset(("tool_use", *THINKING)),
+    "assistant": frozenset(("tool_result", "image")),
+}
+
+
+def _in_blocks(role: str, blocks: list[Block], elsewhere: bool) -> list[str]:
+    """What is wrong with single blocks; ``elsewhere``: what stood before them is not there."""
     if not blocks:
         return ["is empty"]
-    found = []
-    wrong = {"tool_use", *THINKING} if role == "user" else {"tool_result", "image"}
+    found, wrong, kind = [], _WRONG.get(role, ()), ""
     for block in blocks:
-        if block["type"] in wrong:
-            found.append(f"{block['type']} does not belong to the {role}")
-        if block["type"] == "text" and not block["text"].strip():
+        kind = block["type"]
+        if kind in wrong:
+            found.append(f"{kind} does not belong to the {role}")
+        if elsewhere and kind in BOUND:
+            found.append("thinking that is bound to another beginning")
+        if kind == "text" and not block["text"].strip():
             found.append("a text without text")
-        if block["type"] == "tool_result" and block.get("is_error") and not block.get("content"):
+        if kind == "tool_result" and block.get("is_error") and not block.get("content"):
             found.append("an error that says nothing")
-    if role == "assistant" and blocks[-1]["type"] in THINKING:
+    if role == "assistant" and kind in THINKING:
         found.append("ends in thinking")
     return found
 
 
 def _in_pairs(waiting: list[str], blocks: list[Block]) -> list[str]:
     """What is wrong with what the user's side says after calls with these ids."""
-    kinds = [block["type"] == "tool_result" for block in blocks]
     results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
-    leading = results[: [*kinds, False].index(False)]
+    first = next((i for i, b in enumerate(blocks) if b["type"] != "tool_result"), len(blocks))
+    leading = results[:first]
+    if leading == waiting == results:
+        return []
     found = []
     if missing := [id for id in waiting if id not in leading]:
         found.append(f"the results must come first; missing there: {', '.join(missing)}")

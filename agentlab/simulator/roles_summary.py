@@ -8,6 +8,7 @@ that a scenario goes on from: where it stood is found by the ids of its calls, w
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ CHARS = 6_000  # where the prompt names no limit; the most that this model write
 _LIMIT = re.compile(r"\bat most (\d+) characters")
 _ABOVE_ALL = re.compile(r"^Above all: (.*)$", re.MULTILINE)
 _DATA = re.compile(r"^<conversation-(\w+)>\n(.*)\n</conversation-\1>", re.DOTALL | re.MULTILINE)
+_SPEAKER = re.compile(r"^(user|assistant): ", re.MULTILINE)
 _SUMMARY = "[Summary so far]\n"
 
 
@@ -41,12 +43,14 @@ def summary(chat: Chat) -> Turns:
 
 
 def read(prompt: str) -> list[Message]:
-    """The messages that a prompt holds. Text that is not in the expected form is the user's."""
+    """The messages that a prompt holds.
+
+    Also those of a prompt in other words, if they stand there as ``user: ...`` and
+    ``assistant: ...``; a text without any of that is the user's.
+    """
     found = _DATA.search(prompt)
-    if not found:
-        return [{"role": "user", "content": prompt.partition("\n")[2]}]
     messages: list[Message] = []
-    for role_name, block in _blocks(found[1], found[2]):
+    for role_name, block in _blocks(found[1], found[2]) if found else _told(prompt):
         if messages and messages[-1]["role"] == role_name:
             messages[-1]["content"].append(block)
         else:
@@ -70,6 +74,23 @@ def _blocks(mark: str, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "user", {"type": "text", "text": _SUMMARY + body}
         else:
             yield kind, {"type": "text", "text": body}
+
+
+def _told(prompt: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Messages written plainly: a role, a colon, and a text or what Python prints of blocks."""
+    before, *parts = _SPEAKER.split(prompt)
+    for speaker, body in zip(parts[::2], parts[1::2], strict=True):
+        try:
+            value = ast.literal_eval(body.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            value = body.strip()
+        blocks = value if isinstance(value, list) else [value]
+        if not all(isinstance(block, dict) and "type" in block for block in blocks):
+            blocks = [{"type": "text", "text": body.strip()}]
+        for block in blocks:
+            yield speaker, block
+    if not parts:
+        yield "user", {"type": "text", "text": before.partition("\n")[2]}
 
 
 def _input(body: str) -> dict[str, Any]:
