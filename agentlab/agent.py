@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentlab import loop
+from agentlab.compaction import Compaction
+from agentlab.compaction.kept import pinned, pins_in
 from agentlab.costs import Usage, dollars
 from agentlab.events import SCHEMA_VERSION, Event
 from agentlab.hooks import NO_HOOKS, Hooks, Merged
@@ -26,10 +28,11 @@ from agentlab.models import find_model, small_model
 from agentlab.partition import concurrency_cap
 from agentlab.permissions.gate import Gate
 from agentlab.permissions.policy import Permissions
+from agentlab.previews import Previews, shrink
 from agentlab.providers import Endpoint, connect
 from agentlab.retry import Retry
 from agentlab.toolbox.complete import task_complete
-from agentlab.tools import Tool, ToolContext
+from agentlab.tools import MAX_RESULT_CHARS, Tool, ToolContext
 from agentlab.transcript import Loaded, Transcript, history_of, load
 
 FAREWELL_S = 1.0  # what SessionEnd hooks have when a run is cancelled
@@ -101,8 +104,10 @@ class Agent:
         endpoint: Endpoint | None = None,
         limits: Limits | None = None,
         retry: Retry | None = None,
+        compaction: Compaction | None = None,
         permissions: Permissions | None = None,
         hooks: Hooks | None = None,
+        previews: Previews | None = None,
         transcript: str | os.PathLike[str] | Transcript | None = None,
         autopilot: bool = False,
         max_tokens: int = 8192,
@@ -113,7 +118,8 @@ class Agent:
         name: str = "main",
     ) -> None:
         self.endpoint = endpoint or connect(model=model)
-        self.history = History(history)
+        previews = previews.clone() if previews else None  # each conversation decides for itself
+        self.history = History(shrink(history, previews, MAX_RESULT_CHARS) if previews else history)
         self._told = 0  # messages of the history that the transcript already holds
         if transcript is not None and not isinstance(transcript, Transcript):
             transcript = Transcript(transcript)
@@ -133,11 +139,12 @@ class Agent:
             system=_with_instructions(system, workspace),
             limits=limits or Limits(),
             retry=retry or Retry(seed=0 if self.endpoint.simulated else None),
+            compaction=compaction,
             autopilot=autopilot,
             max_tokens=max_tokens,
             normalise=normalise,
             cap=concurrency_cap(concurrency),
-            gate=Gate(permissions, hooks or NO_HOOKS),
+            gate=Gate(permissions, hooks or NO_HOOKS, previews),
             small_model=small_model() if find_model(model or self.endpoint.model) else "",
             cache=cache,
             thinking=self.endpoint.thinking(model or self.endpoint.model),
@@ -146,6 +153,7 @@ class Agent:
             transcript=str(transcript.path.absolute()) if transcript else "",
         )
         self._running = False
+        self._pins: list[str] = []
         self._resumed: Event | None = None  # the session.start that this conversation goes on from
 
     @classmethod
@@ -175,9 +183,23 @@ class Agent:
         return f"Agent({self._setup.model}, {tools}, {said}, at {self.endpoint.name})"
 
     @property
+    def previews(self) -> Previews | None:
+        """What was decided about its results; a child that begins with its history takes them."""
+        return self._setup.gate.previews
+
+    @property
     def tools(self) -> dict[str, Tool]:
         """The tools that it has, by name. What is put in its place here runs from then on."""
         return self._setup.tools
+
+    def pin(self, constraint: str) -> None:
+        """Keep a constraint through every compaction: ``agent.pin("never touch legacy/")``.
+
+        The model is told with the next task. Raises ValueError unless it is one line of text.
+        """
+        if not constraint.strip() or "\n" in constraint.strip():
+            raise ValueError("pin one constraint at a time, in one line")
+        self._pins.append(valid_unicode(constraint.strip()))
 
     async def run(self, task: str) -> AsyncGenerator[Event, None]:
         """Work on ``task``, yielding events. A second run continues the conversation.
@@ -189,7 +211,12 @@ class Agent:
         await self._describe_tools()
         if self._running:  # from here to where it is set nothing is awaited
             raise RuntimeError("this agent is at work; wait for it, or make another one")
-        setup = replace(self._setup, client=self.endpoint.client(), limits=self._limits())
+        setup = replace(
+            self._setup,
+            client=self.endpoint.client(),
+            limits=self._limits(),
+            pins=tuple(self._pins),
+        )
         state = loop.State(self.history, started_at=setup.clock.now(), task=task)
         self._running, ended = True, False
         heartbeat = asyncio.create_task(_heartbeat())
@@ -209,6 +236,7 @@ class Agent:
             self._running = False
             self._told = len(self.history)
             if not ended:  # cancelled: nobody listens any more, but the transcript says so
+                self._forget_contents()
                 for event in loop.ending(setup, replace(state, status="cancelled"), state.turn):
                     self._store(event)
                 with suppress(TimeoutError):
@@ -229,6 +257,9 @@ class Agent:
                 state = replace(state, status="blocked", detail=heard.reason)
             elif heard.text():
                 task.append(text(heard.text()))
+        known = pins_in([*self.history, user(*task)])
+        if new := [pin for pin in dict.fromkeys(setup.pins) if pin not in known]:
+            task.append(text(pinned(new)))
         if not state.status:
             self.history.append(user(*task) if len(task) > 1 else user(valid_unicode(state.task)))
             yield setup.event("user.message", 0, message=self.history[-1], origin="user")
@@ -236,6 +267,8 @@ class Agent:
         async with aclosing(loop.run(setup, state)) as events:
             async for event in events:
                 status = event.data.get("status", status)
+                if event.type == "context.compacted":
+                    self._forget_contents()
                 yield event
         heard = await self._hooked("SessionEnd", setup, state, reason=status)
         for kind, about in heard.events():
@@ -296,6 +329,12 @@ class Agent:
         now = self._setup.system, list(self._setup.definitions)
         if before is not None and now != (before.system, before.tools):
             self.history = History(_without_thinking(self.history))  # bound to the old prefix
+
+    def _forget_contents(self) -> None:
+        """Results have left the context, or never got there: what was read has to be sent again."""
+        for tool in self._setup.tools.values():
+            if tool.cache is not None:
+                tool.cache.forget_contents()
 
     def _store(self, event: Event) -> None:
         if self.transcript is not None:

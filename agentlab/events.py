@@ -62,6 +62,17 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "tool.execution_complete": ("tool_use_id", "name", "content", "is_error", "traceback"),
     "model.retry": ("attempt", "reason", "wait_s"),
     "model.side_call": ("purpose", "model", "usage", "cost_usd"),
+    "context.compacted": (
+        "level",
+        "reason",
+        "before_tokens",
+        "after_tokens",
+        "dropped",
+        "summary",
+        "messages",
+    ),
+    "context.not_compacted": ("reason", "problem", "tokens"),  # why the old history stays
+    "budget.warning": ("text", "share"),
     "session.task_complete": ("summary",),
     "session.error": ("status", "error", "hint"),
     "session.end": ("status", "text", "turns", "usage", "cost_usd", "detail"),

@@ -23,6 +23,9 @@ from typing import Any
 
 from agentlab.caching import with_breakpoints
 from agentlab.clock import ANSWER_S, Clock
+from agentlab.compaction.api import with_api_edits
+from agentlab.compaction.making_room import make_room, window_of
+from agentlab.compaction.settings import Compaction
 from agentlab.costs import NO_USAGE, Usage
 from agentlab.events import Event
 from agentlab.failures import hint, short, too_long
@@ -36,6 +39,8 @@ from agentlab.limits import (
     over_limit,
     repeating,
     signature,
+    spent_share,
+    warning,
 )
 from agentlab.messages import (
     INTERRUPTED,
@@ -88,6 +93,8 @@ class Setup:
     gate: Gate = field(default_factory=Gate)
     cache: bool = True  # mark the request for the prompt cache
     small_model: str = ""  # for side calls; empty: the main one
+    compaction: Compaction | None = None
+    pins: tuple[str, ...] = ()  # constraints that no compaction may lose
     name: str = "main"
     session: str = ""  # what hooks are told about it: a name, and the path of its transcript
     transcript: str = ""
@@ -105,6 +112,11 @@ class Setup:
         if self.thinking:
             request["thinking"] = self.thinking
         request["messages"] = state.history
+        if self.compaction is not None and self.compaction.level == "api":
+            window = window_of(self.compaction, self.model)
+            if window:
+                thinks = bool(self.thinking)
+                request = with_api_edits(request, self.compaction, window, thinking=thinks)
         return with_breakpoints(request) if self.cache else request
 
     def circumstances(self, state: State) -> Circumstances:
@@ -128,6 +140,8 @@ class State:
     cost_usd: float | None = 0.0  # None once a call had no known price
     started_at: float = 0.0
     context_tokens: int = 0  # prompt and reply of the last call, as counted by the server
+    blocked: int = 0  # tokens at the last compaction that could not free enough
+    refused: bool = False  # the last request was refused as too long
     max_tokens: int = 0  # more room after a reply that was cut off; 0: as in the setup
     tool_calls: int = 0
     recent: tuple[Signature, ...] = ()  # the last calls with their results
@@ -137,6 +151,7 @@ class State:
     empty_replies: int = 0
     nudges: int = 0
     stop_blocks: int = 0  # how often a Stop hook has sent the model on
+    warned: bool = False  # that the budget is nearly spent
     task: str = ""  # what the user asked for
     text: str = ""  # of the last reply
     status: str = ""
@@ -157,6 +172,16 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
             normalise(history)
         tokens = _next_prompt(setup, state)
         status, detail = over_limit(setup, state, tokens)
+        if not status:  # Hardly any room left in the window? Then go on with a shorter history.
+            reason = "refused" if state.refused else ""
+            state, heard = await make_room(setup, state, tokens, reason)
+            for kind, data in heard:
+                state = charge(state, kind, data)
+                yield setup.event(kind, state.turn, **data)
+            if state.status:
+                break
+            tokens = _next_prompt(setup, state)
+            status, detail = over_limit(setup, state, tokens)
         if status:
             state = replace(state, status=status, detail=detail)
             break
@@ -170,6 +195,9 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
                 async for kind, data in pieces:
                     yield setup.event(kind, turn, **data)
         except Exception as error:
+            if too_long(error) and setup.compaction is not None and not state.refused:
+                state = replace(state, refused=True)  # compact, and ask once more
+                continue
             status = "window_exceeded" if too_long(error) else "error"
             state = replace(state, status=status, detail=short(error), hint=hint(error))
             break
@@ -177,7 +205,8 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         reply.distinct_ids(set(history.ids))
 
         # What does its end mean? The reply enters the history only if it is whole.
-        state = interpret(setup, _count(setup, replace(state, turn=turn), reply), reply)
+        state = replace(state, turn=turn, refused=False)
+        state = interpret(setup, _count(setup, state, reply), reply)
         if keeps(reply):
             history.append(reply.message)
         yield setup.event("assistant.message", turn, **reply.to_dict(), kept=keeps(reply))
@@ -193,6 +222,10 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         state = remember(state, calls, history[-1])
 
         yield turn_end(setup, state, reply)
+        if not state.warned and (words := warning(setup.limits, state)):
+            state = replace(state, warned=True)
+            share = spent_share(setup.limits, state)
+            yield setup.event("budget.warning", turn, text=words, share=share)
 
         # Go on, or not?
         state = decide(setup, state, completion(calls, history[-1]))

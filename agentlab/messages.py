@@ -84,6 +84,11 @@ class History(list[Message]):
         self.sent = 0
         self.ids: set[str] = set()
 
+    def take_over(self, messages: Iterable[Message]) -> None:
+        """Go on as another history, of which nothing has been sent: a compaction made it."""
+        self[:] = messages
+        self.sent, self.ids = 0, set()
+
     def mark_sent(self) -> None:
         """From here on, what is in the list now is never changed again."""
         for message in self[self.sent :]:

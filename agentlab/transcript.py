@@ -128,6 +128,8 @@ def history_of(events: Iterable[Event], agent: str | None = None) -> History:
                 history = History(event.history)
             case "user.message":
                 history.append(event.message)
+            case "context.compacted":
+                history = History(event.messages)
             case "assistant.message" if event.data.get("kept", True):
                 history.append(event.message)
                 if calls_of(event.message):

@@ -27,6 +27,7 @@ from agentlab.tools import Outcome, Prepared, Tool, ToolError, add_text, failure
 
 if TYPE_CHECKING:
     from agentlab.permissions.policy import Permissions
+    from agentlab.previews import Previews
 
 Piece = tuple[str, dict[str, Any]]  # type and data of an event
 MODES = {
@@ -43,6 +44,7 @@ class Gate:
 
     permissions: Permissions | None = None
     hooks: Hooks = NO_HOOKS
+    previews: Previews | None = None  # large results are kept on disk
     _seen: dict[str, Decision] = field(default_factory=dict, repr=False)  # call id -> of the rules
     _moved: bool = field(default=False, repr=False)  # a call of this turn did more than read
     _now: Circumstances = field(default_factory=Circumstances, repr=False)  # of the last turn
@@ -125,7 +127,8 @@ class Gate:
             return stale
         self._moved = self._moved or not call.runs_beside_others
         before = _bytes_of(call) if self.hooks.on("PostToolUse", call.tool.name) else None
-        outcome = await perform(call, pool)
+        room = self.previews.room(call.tool) if self.previews else None
+        outcome = await perform(call, pool, room)
         if call.note:
             outcome = replace(outcome, block=add_text(outcome.block, call.note))
         event = "PostToolUseFailure" if outcome.is_error else "PostToolUse"
@@ -135,6 +138,8 @@ class Gate:
         if answer.rollback:
             text = f"{text}\n{_roll_back(call, before)}".strip()
         block = add_text(outcome.block, text) if text else outcome.block
+        if self.previews:
+            block = self.previews.replace(call.call["id"], block, call.tool)
         return replace(outcome, block=block, told=tuple(answer.events(call.call["id"])))
 
     async def stop(self, now: Circumstances, active: bool) -> Merged:

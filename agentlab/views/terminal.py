@@ -222,6 +222,14 @@ class Player:
             f"  side call: {purpose}, {_tokens(buckets(event.data.get('usage')))}, {spent}", "dim"
         )
 
+    def _warning(self, event: Event) -> None:
+        self._line(f"  {one_line(event.data.get('text') or '', 120)}", "yellow")
+
+    def _compacted(self, event: Event) -> None:
+        before, after = (number(event.data.get(f"{w}_tokens")) for w in ("before", "after"))
+        level = one_line(event.data.get("level") or "", 30)
+        self._line(f"  compacted ({level}): {tokens(before)} tokens, now {tokens(after)}", "yellow")
+
     def _complete(self, event: Event) -> None:
         self._line("")
         self._block("summary: ", str(event.data.get("summary", "")))
@@ -289,6 +297,8 @@ _SHOWN = {
     "tool.execution_complete": Player._tool_complete,
     "assistant.turn_end": Player._turn_end,
     "model.side_call": Player._side_call,
+    "budget.warning": Player._warning,
+    "context.compacted": Player._compacted,
     "session.task_complete": Player._complete,
     "session.end": Player._end,
 }

@@ -118,7 +118,7 @@ async def test_slow_tools_that_run_together_are_slow_together(lab, agent, board)
 async def test_a_looping_model_is_stopped_by_the_limit_for_repeats(lab, agent, board):
     board.on("loops")
     result = await agent.ask(TASK)
-    assert result.status == "repeated_calls" and board["loops"].played == 2
+    assert result.status == "repeated_calls" and board["loops"].played == 3
     assert {e.input["file_path"] for e in events(result, "tool.execution_start")[2:]} == {"c.txt"}
     endless = await fresh(lab, agent, limits=Limits(repeats=None, near_repeats=None, turns=9))
     assert endless.status == "turn_limit"

@@ -1,0 +1,59 @@
+"""Previews in a running agent: what is sent, by it and by a child, and what a cancelled run leaves."""
+
+import asyncio
+import json
+
+from agentlab import Agent, connect
+from agentlab.previews import Previews
+from agentlab.simulator.scenario import get
+from agentlab.simulator.scenarios.previews import almanac
+from agentlab.toolbox import toolbox
+from agentlab.tools import tool
+
+
+@tool(name="fetch_page", is_read_only=True, permission="network")
+def fetch_page(url: str) -> str:
+    """Fetch a page."""
+    return almanac()
+
+
+def workspace(folder):
+    (folder / "notes").mkdir()
+    (folder / "notes" / "rain.md").write_text("The gauge overflows at 40 mm.\n")
+    return [fetch_page, *toolbox(folder, shell=False)]
+
+
+async def test_the_model_works_from_the_preview_and_the_whole_page_is_on_disk(tmp_path):
+    agent = Agent(tools=workspace(tmp_path), previews=Previews(tmp_path))
+    result = await agent.ask(get("almanac").example)
+    assert result.ok and result.text.startswith("46.2 mm fell on 17 September 2026.")
+    [kept] = (tmp_path / ".agentlab" / "results").glob("toolu_*.txt")
+    assert kept.read_text() == almanac()
+    told = [e for e in result.events if e.type == "tool.execution_complete"]
+    assert len(told[0].content) < 2_500  # the transcript holds what was sent
+
+
+async def test_a_child_sends_the_same_bytes_as_its_parent(tmp_path):
+    tools, previews = workspace(tmp_path), Previews(tmp_path)
+    endpoint = connect()
+    parent = Agent(tools=tools, previews=previews, endpoint=endpoint)
+    await parent.ask(get("almanac").example)
+    child = Agent(tools=tools, previews=parent.previews, endpoint=endpoint, history=parent.history)
+    assert json.dumps(list(child.history)) == json.dumps(list(parent.history))
+    assert child.previews.state == parent.previews.state
+    await child.ask("How much is 6*7?")
+    sent = json.dumps(list(child.history)[: len(parent.history)])
+    assert sent == json.dumps(list(parent.history))
+
+
+async def test_after_a_cancelled_run_a_file_is_sent_again(tmp_path):
+    tools = workspace(tmp_path)
+    agent = Agent(tools=tools, previews=Previews(tmp_path))
+    run = asyncio.ensure_future(agent.ask(get("almanac").example))
+    read = agent.tools["Read"].cache
+    while not len(read):
+        await asyncio.sleep(0.001)
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
+    path = tmp_path.resolve() / "notes" / "rain.md"
+    assert not read.shows(path, path.read_bytes(), (1, None, 1))
