@@ -152,6 +152,8 @@ class Agent:
             session=transcript.path.stem if transcript else name,
             transcript=str(transcript.path.absolute()) if transcript else "",
         )
+        if not self.history:
+            self._forget_contents()  # the tools may come from another conversation
         self._running = False
         self._pins: list[str] = []
         self._resumed: Event | None = None  # the session.start that this conversation goes on from
