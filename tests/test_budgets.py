@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentlab import Agent, Limits, connect
+from agentlab import Agent, Limits, connect, tool
 from agentlab.client import BudgetSpent
 from agentlab.costs import Usage, price
 from agentlab.limits import cost_bound, over_budget, prompt_bound, spent_share, warning
@@ -183,3 +183,18 @@ def test_without_a_budget_or_a_mark_nothing_is_said():
     assert warning(Limits(), state(cost_usd=100.0)) == ""
     assert warning(Limits(usd=1.0, warn_at=None), state(cost_usd=0.99)) == ""
     assert warning(Limits(usd=1.0), state(cost_usd=None)) == ""
+
+
+async def test_the_soft_mark_warns_once_in_a_run_and_the_run_goes_on(play):
+    @tool
+    async def look(number: int) -> str:
+        """Look."""
+        return f"seen {number}"
+
+    turns = [lambda chat, n=n: chat.call("look", number=n) for n in range(4)]
+    endpoint = play(*turns, lambda chat: chat.say("done"))
+    limits = Limits(tokens=100_000, warn_at=0.001)
+    result = await Agent(tools=[look], endpoint=endpoint, limits=limits).ask("go")
+    warned = [e for e in result.events if e.type == "budget.warning"]
+    assert result.ok and len(warned) == 1
+    assert warned[0].turn == 1 and warned[0].share >= 0.001 and "of the budget" in warned[0].text
