@@ -39,6 +39,21 @@ _HARMLESS = re.compile(
     re.ASCII,
 )
 
+# Programs that run what stands behind them, some after a word of their own, or code in an argument.
+# An allow rule for them is meant for that; a deny or ask rule about a word in it asks.
+_RUN_WORDS = set(
+    """npx bunx uvx pipx valgrind gdb perf hyperfine xvfb-run rlwrap entr dotenv direnv op faketime
+    proxychains torify dbus-run-session cgexec firejail bwrap""".split()  # noqa: SIM905
+)
+_RUN_AFTER_A_WORD = set(
+    """uv poetry pipenv pdm hatch rye conda mamba micromamba npm yarn pnpm bun bundle docker podman
+    nerdctl kubectl oc lxc mise asdf nix vagrant heroku flatpak aws-vault doppler""".split()  # noqa: SIM905
+)
+_RUN_CODE = set(
+    """awk gawk mawk nawk sed perl python python2 python3 pypy pypy3 node deno ruby php lua tclsh
+    make gmake pwsh powershell cmd osascript R Rscript""".split()  # noqa: SIM905
+)
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -57,6 +72,7 @@ class Forms:
     typed: tuple[str, ...]
     texts: tuple[str, ...]
     words: tuple[Values, ...]
+    inside: frozenset[str] = frozenset()  # of what it is given to run, for programs that run things
 
 
 @lru_cache(maxsize=1024)
@@ -91,7 +107,23 @@ def forms(command: Command, may_be_option: Callable[[str], bool]) -> Forms:
         _add_forms(found, (*outer, *values))
     known = tuple(word.value or word.text for word in command.words)
     texts = [" ".join("$" if w is None else w for w in words) for words in (known, *found)]
-    return Forms(tuple(typed), tuple(dict.fromkeys((*typed, *texts))), tuple(found))
+    return Forms(
+        tuple(typed), tuple(dict.fromkeys((*typed, *texts))), tuple(found), _inside(command)
+    )
+
+
+def _inside(command: Command) -> frozenset[str]:
+    """The words in what a program is given to run, if it is one that runs what it is given."""
+    name = plain_name(command.program or "")
+    if name in _RUN_WORDS or name in _RUN_CODE:
+        first = 1
+    elif name in _RUN_AFTER_A_WORD:
+        first = 2
+    else:
+        return frozenset()
+    return frozenset(
+        re.findall(r"[^\s\"'`;|&(),$]+", " ".join(w.text for w in command.words[first:]))
+    )
 
 
 def _add_forms(found: dict[Values, None], words: Values) -> None:
@@ -122,7 +154,8 @@ def meets(written: str, command: Forms, *, folds: bool = False, whole: str = "")
         return YES
     exact = pattern.kind == "exact"
     found = (compare(pattern.words, words, exact=exact, folds=folds) for words in command.words)
-    return min(max(found, default=NO), MAYBE if pattern.text else YES)
+    inside = bool(pattern.words) and command.inside.issuperset(pattern.words)
+    return min(max(found, default=NO), MAYBE if pattern.text else YES) or (MAYBE if inside else NO)
 
 
 def harmless(name: str, value: str | None, *, alone: bool = False) -> bool:

@@ -109,8 +109,9 @@ class Words:
             at += 2 if self.text.startswith("\\", at) else 1
             if at >= len(self.text):
                 raise Unreadable("a quote is opened and not closed")
-        value = _ESCAPE.sub(_unescape, self.text[start:at])
-        return (None if "\0" in value else value), at + 1
+        written = self.text[start:at]
+        value = _ESCAPE.sub(_unescape, written)
+        return (None if "\0" in value or "\\x{" in written else value), at + 1
 
     def double(self, at: int, closes: str = '"', end: int | None = None) -> tuple[str | None, int]:
         """Text in double quotes from ``at``, or a here-document (closes: "", up to ``end``)."""
@@ -153,6 +154,8 @@ class Words:
     def _braces(self, start: int, quoted: bool) -> int:
         """``${...}``: what stands in it is expanded, and in some forms evaluated."""
         text, at = self.text, start + 2
+        if text[at : at + 1] in (" ", "\t", "\n", "|", "("):  # bash 5.3 runs what stands in it
+            raise Unreadable("a ${ cannot be read")
         while not text.startswith("}", at):
             character = text[at : at + 1]
             if not character or (character in "<>" and text.startswith("(", at + 1)):

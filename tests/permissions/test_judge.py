@@ -418,6 +418,26 @@ def test_on_windows_only_plain_commands_are_known():
         assert bash(command, place, **rules).behaviour != "allow", command
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uv run rm -rf b", "npx rm b", "docker exec -it c rm b", "kubectl exec p -- rm b",
+        "bundle exec rm b", "gdb --args rm b", "ls | entr rm b", "conda run -n x rm b",
+        "awk 'BEGIN{system(\"rm b\")}'", "sed '1e rm b' f", "python -c 'os.system(\"rm b\")'",
+        "pwsh -c 'rm b'", "make CC='rm b'",
+    ],
+)  # fmt: skip
+def test_what_a_program_is_given_to_run_is_asked_about_if_a_rule_forbids_it(place, command):
+    assert bash(command, place, deny=["Bash(rm:*)"], allow=["Bash(*)"]).behaviour == "ask"
+
+
+@pytest.mark.parametrize(
+    "command", ["uv run pytest", "docker rm c", "npm rm x", "awk '{print $1}' f", "make format"]
+)
+def test_and_other_words_in_it_are_nobodys_business(place, command):
+    assert bash(command, place, deny=["Bash(rm:*)"], allow=["Bash(*)"]).behaviour == "allow"
+
+
 # --------------------------------------------------------------------------------------- properties
 
 ALONE = ["ls", "cat a.txt", "git status", "touch x", "rm -rf build", "make", "echo hi", "echo $x",

@@ -128,7 +128,7 @@ def test_what_a_command_stands_in_is_said() -> None:
         ("$((1))", None),
         ("{a,b}", None), ("{1..3}", None), ("a{b,c}", None), ("~root/x", None), ("~+", None),
         ("$?", None),
-        ("$'a\\0b'", None), ("<(a)", None),
+        ("$'a\\0b'", None), ("$'\\x{61}'", None), ("$'\\xe9'", None), ("<(a)", None),
     ],
 )  # fmt: skip
 def test_a_word_is_what_bash_makes_of_it(written: str, value: str | None) -> None:
