@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from agentlab.agent import Agent
+from agentlab.compaction import Compaction
 from agentlab.course.chapters import demos as names
 from agentlab.course.workspaces import Workspace, workspace
 from agentlab.hooks import Hooks, on
+from agentlab.limits import Limits
 from agentlab.permissions import Permissions, Rules
 from agentlab.permissions.asking import best_asker
 from agentlab.permissions.classifier import Classifier
+from agentlab.previews import Previews
 from agentlab.providers import Endpoint
 from agentlab.resources import data_path
 from agentlab.toolbox import calculator, clock_tool, file_tools, toolbox
+from agentlab.tools import Tool, tool
 
 
 class UnknownDemo(ValueError):
@@ -38,12 +42,19 @@ class Demo:
     rules: Rules | None = None  # with them it has all tools
     judged: bool = False  # what no rule decides, the classifier does, and then you; all tools too
     hooked: bool = False  # it works in the sample "crossings", with two of the ready-made hooks
+    window: int = 0  # with so few tokens it has thirty pages to read, and compacts
+    usd: float = 0  # with a budget of so many dollars it has thirty pages to read
+    page: bool = False  # it can fetch a page of 100 kB, and large results are kept on disk
 
     def folder(self) -> Workspace:
         """A fresh copy of the sample folder that the agent works in."""
         folder = workspace("crossings" if self.hooked else "quickstart")
         for name, text in self.files.items():
             (folder / name).write_text(text, encoding="utf-8")
+        if self.window or self.usd:
+            from agentlab.simulator.scenarios.economy import write_diary
+
+            write_diary(folder)
         return folder
 
     def agent(self, endpoint: Endpoint, folder: Path) -> Agent:
@@ -63,9 +74,17 @@ class Demo:
         hooks = None
         if self.hooked:
             tools, hooks = toolbox(folder, clock=endpoint.clock), _ready_made(folder)
+        compaction, limits, room = None, Limits(), 8192
+        if self.window:
+            compaction, limits, room = Compaction(window=self.window), Limits(turns=40), 2000
+        if self.usd:
+            limits, room = Limits(turns=40, usd=self.usd), 1000
+        previews = None
+        if self.page:
+            tools, previews = [*tools, _almanac_page()], Previews(folder)
         return Agent(
             tools=tools, endpoint=endpoint, autopilot=self.autopilot, permissions=permissions,
-            hooks=hooks,
+            hooks=hooks, compaction=compaction, limits=limits, max_tokens=room, previews=previews,
         )  # fmt: skip
 
 
@@ -79,6 +98,18 @@ def _ready_made(folder: Path) -> Hooks:
         ),
         folder=folder,
     )
+
+
+def _almanac_page() -> Tool:
+    """A tool that brings the weather of a year, whatever page is asked for."""
+    from agentlab.simulator.scenarios.previews import almanac
+
+    def fetch_page(url: str) -> str:
+        """Fetch a page."""
+        return almanac()
+
+    made: Tool = tool(fetch_page, is_read_only=True, permission="network")
+    return made
 
 
 DEMOS = {
@@ -131,6 +162,26 @@ DEMOS = {
         "a hook refuses a deprecated import, another runs the tests, and the model mends both",
         ("Write trip.py: length_km(stops) adds up the crossings of a trip, in kilometres.",),
         hooked=True,
+    ),
+    "compaction": Demo(
+        "thirty pages in a small window: old ones make room, and the answer is right all the same",
+        (
+            "Which day of the diary was the wettest? Read diary/day-01.md to diary/day-30.md "
+            "one after another.",
+        ),
+        window=16_000,
+    ),
+    "previews": Demo(
+        "a page of 100 kB becomes a preview, the rest is looked up, a second read is one sentence",
+        (
+            "Fetch https://almanac.example/2026.html: how much rain fell on 17 September, and would the gauge of notes/rain.md have held it?",  # noqa: E501
+        ),
+        page=True,
+    ),
+    "costs": Demo(
+        "thirty pages, one a turn: what each turn costs with the prompt cache, and a budget",
+        ("How much rain fell in the thirty days of the diary?",),
+        usd=0.14,
     ),
 }
 

@@ -56,7 +56,9 @@ class Comparison:
     def _repr_markdown_(self) -> str:
         head, *body = self._cells()
         line = ["--:"] * len(head)
-        return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---", *line[1:]], *body])
+        table = [head, ["---", *line[1:]], *body]
+        text = "\n".join(f"| {' | '.join(row)} |" for row in table)
+        return text.replace("$", "\\$")  # two of them in a line would be a formula
 
     def _cells(self) -> list[list[str]]:
         head = ["level", "tokens", "from cache", "summary", "next prompt", "each later", "facts"]

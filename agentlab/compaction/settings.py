@@ -98,6 +98,8 @@ def due(
 ) -> str:
     """Why the history has to be compacted before the next request: "share", "window" or "".
 
+    At the level "api" only "window": until then the server shortens what it is sent.
+
     Args:
         tokens: of the next prompt, from `size`.
         window: of the model, in tokens.
@@ -110,4 +112,6 @@ def due(
         return "window"
     if blocked and tokens < blocked + REST * window:
         return ""
+    if settings.level == "api":
+        return ""  # the server edits at the same mark; here it is only done if that did not help
     return "share" if tokens >= trigger(settings, window, max_tokens) else ""

@@ -5,7 +5,7 @@
 #
 # 40 minutes, or 20 for the cells tagged `core` · builds `agentlab/retry.py`
 #
-# before: [07 Hooks](07_hooks.ipynb) · next: 09 Costs (planned)
+# before: [07 Hooks](07_hooks.ipynb) · next: [09 Costs](09_costs.ipynb)
 
 # %% [markdown] tags=["core"]
 # An agent that works for an hour sends a hundred requests, and one of them will fail. The server is

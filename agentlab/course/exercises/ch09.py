@@ -1,4 +1,4 @@
-"""Exercises of chapter 09: what a reply costs, what a history costs, where a prefix is lost."""
+"""Exercises of chapter 09: how others count, what a history costs, what a budget allows."""
 # Solutions look as learners write them, without type hints.
 # mypy: allow-untyped-defs, disable-error-code="var-annotated"
 
@@ -8,122 +8,102 @@ from agentlab.course.exercises import Case, broken, exercise
 
 # ------------------------------------------------------------------------------------------ 09.1
 
-PRICE = {
-    "input": 3.0,
-    "cache_read": 0.3,
-    "cache_write_5m": 3.75,
-    "cache_write_1h": 6.0,
-    "output": 15.0,
-}
+
+def _usage(prompt=0, output=0, **details):
+    return {"prompt_tokens": prompt, "completion_tokens": output, **details}
 
 
-def _usage(**counts):
-    names = {"read": "cache_read_input_tokens", "written": "cache_creation_input_tokens"}
-    usage: dict[str, object] = {"input_tokens": 0, "output_tokens": 0}
-    hour = counts.pop("hour", None)
-    thinking = counts.pop("thinking", None)
-    usage.update({names.get(name, f"{name}_tokens"): n for name, n in counts.items()})
-    if hour is not None:
-        five = counts["written"] - hour
-        usage["cache_creation"] = {
-            "ephemeral_5m_input_tokens": five,
-            "ephemeral_1h_input_tokens": hour,
-        }
-    if thinking is not None:
-        usage["output_tokens_details"] = {"thinking_tokens": thinking}
-    return usage
+def _buckets(fresh=0, read=0, output=0):
+    return {"input": fresh, "cache_read": read, "output": output}
 
 
 @exercise(
     "09.1",
-    "What a reply costs",
+    "How others count",
     cases=[
-        Case("input and output", (_usage(input=1000, output=100), PRICE), 0.0045),
-        Case("nothing at all", (_usage(), PRICE), 0.0),
-        Case("most of the prompt was cached", (_usage(input=19, read=34_000), PRICE), 0.010257),
+        Case("input and output", (_usage(1000, 100),), _buckets(1000, 0, 100)),
+        Case("nothing at all", ({},), _buckets()),
         Case(
-            "read, written and fresh",
-            (_usage(input=19, written=5000, read=34_000, output=100), PRICE),
-            0.030507,
-        ),
-        Case("a count is null", (_usage(input=10, output=5, read=None), PRICE), 0.000105),
-        Case("all of it written for an hour", (_usage(written=1000, hour=1000), PRICE), 0.006),
-        Case("a part written for an hour", (_usage(written=10_000, hour=4_000), PRICE), 0.0465),
-        Case("thinking is a part of the output", (_usage(output=400, thinking=300), PRICE), 0.006),
-        Case(
-            "the parts of the writes are null",
-            ({**_usage(written=1000), "cache_creation": None}, PRICE),
-            0.00375,
+            "most of the prompt was cached",
+            (_usage(34_019, 50, prompt_tokens_details={"cached_tokens": 34_000}),),
+            _buckets(19, 34_000, 50),
         ),
         Case(
-            "other prices",
-            (_usage(input=1000, read=1000, output=1000), {**PRICE, "input": 1.0, "output": 5.0}),
-            0.0063,
+            "all of it was cached",
+            (_usage(1024, 1, prompt_tokens_details={"cached_tokens": 1024}),),
+            _buckets(0, 1024, 1),
+        ),
+        Case(
+            "the details are null",
+            (_usage(10, 5, prompt_tokens_details=None),),
+            _buckets(10, 0, 5),
+        ),
+        Case(
+            "a count in the details is null",
+            (_usage(10, 5, prompt_tokens_details={"cached_tokens": None}),),
+            _buckets(10, 0, 5),
+        ),
+        Case("the counts are null", (_usage(None, None),), _buckets()),
+        Case(
+            "reasoning is a part of the output",
+            (_usage(10, 400, completion_tokens_details={"reasoning_tokens": 300}),),
+            _buckets(10, 0, 400),
+        ),
+        Case(
+            "more cached than there was",
+            (_usage(100, 5, prompt_tokens_details={"cached_tokens": 128}),),
+            _buckets(0, 100, 5),
         ),
     ],
     hints=[
-        "Five buckets, each with its own price; nothing is subtracted from input_tokens.",
-        "Missing and null are 0: usage.get(name) or 0. The same for cache_creation: ... or {}.",
-        "Written for five minutes is what is written at all, less what is for an hour.",
+        "The two vendors differ in one thing: here the cached tokens have to be taken off.",
+        "Missing and null are 0: usage.get(name) or 0. The same for the details: ... or {}.",
+        "min(prompt, cached) keeps both buckets at 0 or above.",
     ],
 )
-def cost(usage, price):
-    """Dollars for one reply, rounded to six places.
+def other_buckets(usage):
+    """Tokens of a reply as {"input": ..., "cache_read": ..., "output": ...}.
 
-    usage is as the API sends it: input_tokens (without what is cached), output_tokens
-    (with thinking), cache_read_input_tokens, cache_creation_input_tokens (all writes),
-    and in cache_creation how many of those are ephemeral_1h_input_tokens. Any of them
-    may be missing or None. price: dollars per million of input, cache_read,
-    cache_write_5m, cache_write_1h and output.
+    usage is as OpenAI's chat completions send it: prompt_tokens contains what was
+    cached, and prompt_tokens_details says in cached_tokens how much that was.
+    completion_tokens is the output, reasoning included. Any of them may be missing or
+    None. If more was cached than the prompt has, then all of the prompt was.
     """
-    hour = (usage.get("cache_creation") or {}).get("ephemeral_1h_input_tokens") or 0
-    tokens = {
-        "input": usage.get("input_tokens") or 0,
-        "cache_read": usage.get("cache_read_input_tokens") or 0,
-        "cache_write_5m": (usage.get("cache_creation_input_tokens") or 0) - hour,
-        "cache_write_1h": hour,
-        "output": usage.get("output_tokens") or 0,
-    }
-    return round(sum(tokens[name] * price[name] for name in tokens) / 1_000_000, 6)
+    details = usage.get("prompt_tokens_details") or {}
+    prompt = usage.get("prompt_tokens") or 0
+    read = min(prompt, details.get("cached_tokens") or 0)
+    output = usage.get("completion_tokens") or 0
+    return {"input": prompt - read, "cache_read": read, "output": output}
 
 
-@broken("09.1", "cached tokens are taken off the input, as other vendors count")
-def cost_subtracting(usage, price):
-    cached = (usage.get("cache_read_input_tokens") or 0) + (
-        usage.get("cache_creation_input_tokens") or 0
-    )
-    fresh = max(0, (usage.get("input_tokens") or 0) - cached)
-    return cost({**usage, "input_tokens": fresh}, price)
+@broken("09.1", "cached tokens are counted twice")
+def other_buckets_twice(usage):
+    return {**other_buckets(usage), "input": usage.get("prompt_tokens") or 0}
 
 
-@broken("09.1", "what was cached is free")
-def cost_free_cache(usage, price):
-    names = ("cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation")
-    return cost({k: v for k, v in usage.items() if k not in names}, price)
+@broken("09.1", "what was cached is forgotten")
+def other_buckets_forgotten(usage):
+    return {**other_buckets(usage), "cache_read": 0}
 
 
-@broken("09.1", "every write is for five minutes")
-def cost_without_hour(usage, price):
-    return cost({**usage, "cache_creation": None}, price)
-
-
-@broken("09.1", "what is for an hour is counted twice")
-def cost_hour_twice(usage, price):
-    hour = (usage.get("cache_creation") or {}).get("ephemeral_1h_input_tokens") or 0
-    more = {"cache_creation_input_tokens": (usage.get("cache_creation_input_tokens") or 0) + hour}
-    return cost({**usage, **more}, price)
-
-
-@broken("09.1", "thinking is added to the output")
-def cost_thinking_twice(usage, price):
-    thinking = (usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0
-    return cost({**usage, "output_tokens": (usage.get("output_tokens") or 0) + thinking}, price)
+@broken("09.1", "reasoning is added to the output")
+def other_buckets_reasoning(usage):
+    made = other_buckets(usage)
+    details = usage.get("completion_tokens_details") or {}
+    return {**made, "output": made["output"] + (details.get("reasoning_tokens") or 0)}
 
 
 @broken("09.1", "null is no number")
-def cost_null(usage, price):
-    cached = usage.get("cache_read_input_tokens", 0) * price["cache_read"] / 1_000_000
-    return round(cost({**usage, "cache_read_input_tokens": 0}, price) + cached, 6)
+def other_buckets_null(usage):
+    read = usage.get("prompt_tokens_details", {}).get("cached_tokens", 0)
+    return {**other_buckets(usage), "cache_read": read}
+
+
+@broken("09.1", "a bucket falls below nothing")
+def other_buckets_below(usage):
+    read = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    made = other_buckets(usage)
+    return {**made, "input": (usage.get("prompt_tokens") or 0) - read, "cache_read": read}
 
 
 # ------------------------------------------------------------------------------------------ 09.2
@@ -205,133 +185,82 @@ def input_dollars_longest(first, added, turns, cached):
 
 # ------------------------------------------------------------------------------------------ 09.3
 
-READ = {"name": "Read", "description": "Read a file."}
-LS = {"name": "LS", "description": "List a folder."}
-
-
-def _said(*texts):
-    roles = ("user", "assistant")
-    return [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
-
-
-def _request(tools=(READ, LS), system="Be brief.", messages=("go", "ok", "on")):
-    return {"tools": list(tools), "system": system, "messages": _said(*messages)}
-
-
-BASE = _request()
-LONGER = _request(messages=("go", "ok", "on", "done", "thanks"))
-
 
 @exercise(
     "09.3",
-    "Where they part",
+    "What a budget allows",
     cases=[
-        Case("it goes on", (BASE, LONGER), ""),
-        Case("the very same again", (BASE, _request()), ""),
-        Case("tools in another order", (BASE, _request(tools=(LS, READ))), "tools[0]"),
-        Case("a tool came", (BASE, _request(tools=(READ, LS, {"name": "Edit"}))), "tools[2]"),
-        Case("a tool went", (BASE, _request(tools=(READ,))), "tools[1]"),
-        Case(
-            "a description changed",
-            (BASE, _request(tools=(READ, {**LS, "description": "Look."}))),
-            "tools[1]",
-        ),
-        Case("a clock", (_request(system="09:17"), _request(system="09:18")), "system"),
-        Case(
-            "a clock, and the history goes on",
-            (_request(system="09:17"), {**LONGER, "system": "09:18"}),
-            "system",
-        ),
-        Case("a message was edited", (BASE, _request(messages=("go!", "ok", "on"))), "messages[0]"),
-        Case(
-            "a result became a preview",
-            (BASE, _request(messages=("go", "ok", "[cut]", "done", "thanks"))),
-            "messages[2]",
-        ),
-        Case("the front was cut", (BASE, _request(messages=("on", "done"))), "messages[0]"),
-        Case("a step back: nothing is lost", (LONGER, BASE), ""),
-        Case(
-            "the first difference is the one that counts",
-            (BASE, _request(tools=(LS, READ), system="09:18", messages=("no",))),
-            "tools[0]",
-        ),
-        Case(
-            "no tools and no system prompt",
-            ({"messages": _said("go")}, {"messages": _said("go", "ok", "on")}),
-            "",
-        ),
-        Case(
-            "tools, where there were none",
-            ({"messages": _said("go")}, {"messages": _said("go"), "tools": [READ]}),
-            "tools[0]",
-        ),
+        Case("nothing is spent yet", (0.0, 1.0, 1000, 1000, False), True),
+        Case("a little is left", (0.99, 1.0, 100_000, 8000, False), True),
+        Case("all is spent", (1.0, 1.0, 1000, 1000, False), False),
+        Case("more than all is spent", (1.2, 1.0, 1000, 1000, False), False),
+        Case("strict, and it fits", (0.5, 1.0, 10_000, 1000, True), True),
+        Case("strict, and a little is left", (0.99, 1.0, 100_000, 8000, True), False),
+        Case("strict, and all is spent", (1.0, 1.0, 0, 0, True), False),
+        Case("strict: the prompt alone is too much", (0.0, 0.1, 50_000, 10, True), False),
+        Case("strict: the room alone is too much", (0.0, 0.05, 100, 8192, True), False),
+        Case("strict: the prompt is written, not only sent", (0.0, 0.1, 45_000, 10, True), False),
+        Case("the price of a call is not known", (None, 1.0, 1000, 1000, False), False),
+        Case("strict, and a price is not known", (None, 1.0, 1000, 1000, True), False),
+        Case("no budget", (99.0, None, 1000, 1000, True), True),
+        Case("no budget and no price", (None, None, 1000, 1000, False), True),
+        Case("a budget of nothing", (0.0, 0.0, 1000, 1000, False), False),
     ],
     hints=[
-        "The order is fixed: tools, then system, then messages. Return at the first difference.",
-        "A tool more or less: compare old[i:i+1] with new[i:i+1], up to the longer list.",
-        "For the messages zip is right: what only one of them has does not make them part.",
+        "The order helps: no budget, then no known price, then what is spent, then strict.",
+        "Ask with `is None`: 0.0 is a budget, and the smallest of all.",
+        "The most that it can cost: (prompt * 2.5 + room * 10) / 1_000_000.",
     ],
 )
-def parts_at(before, now):
-    """Where a request first parts from the one before it, "" if it goes on.
+def may_send(spent, budget, prompt, room, strict):
+    """Whether the next request may be sent: True or False.
 
-    Both are dicts with messages and perhaps tools and system, and the cache compares
-    them in the order tools, system, messages. The answer is "tools[1]", "system" or
-    "messages[2]", counted from 0. A tool more or less is a difference, for the system
-    prompt stands behind it. Messages at the end that only one of them has are none.
+    spent and budget are dollars. A budget of None is no limit. If spent is None, the
+    price of an earlier call is not known, so no budget can be kept and nothing is sent.
+    Nothing is sent either once all is spent. With strict it is sent only if the most
+    that it can cost still fits: its prompt tokens written to the cache, at $2.50 a
+    million, and a reply that takes all of its room, at $10 a million.
     """
-    old, new = before.get("tools", []), now.get("tools", [])
-    for index in range(max(len(old), len(new))):
-        if old[index : index + 1] != new[index : index + 1]:
-            return f"tools[{index}]"
-    if before.get("system") != now.get("system"):
-        return "system"
-    pairs = zip(before["messages"], now["messages"], strict=False)
-    for index, (one, other) in enumerate(pairs):
-        if one != other:
-            return f"messages[{index}]"
-    return ""
+    if budget is None:
+        return True
+    if spent is None or spent >= budget:
+        return False
+    worst = (prompt * 2.5 + room * 10) / 1_000_000
+    return not strict or spent + worst <= budget
 
 
-@broken("09.3", "tools are compared without their order")
-def parts_at_sorted(before, now):
-    def named(request):
-        return {**request, "tools": sorted(request.get("tools", []), key=lambda t: t["name"])}
-
-    return parts_at(named(before), named(now))
+@broken("09.3", "every budget is the loose one")
+def may_send_loose(spent, budget, prompt, room, strict):
+    return may_send(spent, budget, prompt, room, False)
 
 
-@broken("09.3", "a tool at the end is not seen")
-def parts_at_zipped_tools(before, now):
-    shorter = min(len(before.get("tools", [])), len(now.get("tools", [])))
-    return parts_at(
-        {**before, "tools": before.get("tools", [])[:shorter]},
-        {**now, "tools": now.get("tools", [])[:shorter]},
-    )
+@broken("09.3", "every budget is strict")
+def may_send_strict(spent, budget, prompt, room, strict):
+    return may_send(spent, budget, prompt, room, True)
 
 
-@broken("09.3", "the messages are looked at first")
-def parts_at_messages_first(before, now):
-    bare = [{"messages": request["messages"]} for request in (before, now)]
-    return parts_at(*bare) or parts_at(before, now)
+@broken("09.3", "a price that is not known counts as 0")
+def may_send_unknown(spent, budget, prompt, room, strict):
+    return may_send(spent or 0.0, budget, prompt, room, strict)
 
 
-@broken("09.3", "a longer history counts as another one")
-def parts_at_longer(before, now):
-    found = parts_at(before, now)
-    if not found and len(now["messages"]) > len(before["messages"]):
-        return f"messages[{len(before['messages'])}]"
-    return found
+@broken("09.3", "the reply is forgotten")
+def may_send_no_room(spent, budget, prompt, room, strict):
+    return may_send(spent, budget, prompt, 0, strict)
 
 
-@broken("09.3", "the system prompt is not compared")
-def parts_at_no_system(before, now):
-    return parts_at({**before, "system": ""}, {**now, "system": ""})
+@broken("09.3", "the prompt costs what plain input costs")
+def may_send_plain(spent, budget, prompt, room, strict):
+    return may_send(spent, budget, prompt * 0.8, room, strict)
 
 
-@broken("09.3", "a shorter history counts as broken")
-def parts_at_shorter(before, now):
-    found = parts_at(before, now)
-    if not found and len(now["messages"]) < len(before["messages"]):
-        return f"messages[{len(now['messages'])}]"
-    return found
+@broken("09.3", "a budget of nothing is no limit")
+def may_send_falsy(spent, budget, prompt, room, strict):
+    return may_send(spent, budget or None, prompt, room, strict)
+
+
+@broken("09.3", "one more when all is spent")
+def may_send_one_more(spent, budget, prompt, room, strict):
+    if spent is not None and spent == budget:
+        return True
+    return may_send(spent, budget, prompt, room, strict)

@@ -347,8 +347,7 @@ def is_due(usage, added, estimate, window, reply):
     usage: of the last call, as the API reports it: input_tokens,
         cache_read_input_tokens, cache_creation_input_tokens, output_tokens. None if the
         history is a new one since: then `estimate` is all that is known.
-    added: estimated tokens of what came after that call.
-    estimate: estimated tokens of the whole history, with what was added.
+    added, estimate: estimated tokens of what came after that call, and of everything.
     window, reply: tokens of the model's window, and those that a reply may need.
 
     It is due from 80 % of the window on, and where prompt and reply would fill it.

@@ -64,7 +64,7 @@ def _shown(first, last, of, beginning="", end=""):
         'while len("".join(lines[: first + 1])) <= room: first += 1. The end in the same way.',
     ],
 )
-def preview(text, path, limit, room):
+def by_lines(text, path, limit, room):
     """The text, or what stands in its place if it has more than `limit` characters.
 
     Then it is three parts: the first whole lines, as many as fit into `room` characters
@@ -156,7 +156,7 @@ def preview_head(text, path, limit, room):
 
 @broken("11.1", "a result that just fits is replaced")
 def preview_too_early(text, path, limit, room):
-    return text if len(text) < limit else preview(text, path, 0, room)
+    return text if len(text) < limit else by_lines(text, path, 0, room)
 
 
 # ------------------------------------------------------------------------------------------ 11.2

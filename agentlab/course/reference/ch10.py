@@ -26,7 +26,7 @@ def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [b if isinstance(b, dict) else b.model_dump(exclude_none=True) for b in content]
 
 
-def is_due(usage: Any, added: int, window: int, reply: int = 8_000) -> bool:
+def due(usage: Any, added: int, window: int, reply: int = 8_000) -> bool:
     """Whether the next prompt reaches 80 % of the window, or leaves no room for a reply.
 
     usage: of the last call, as the SDK gives it; added: estimated tokens of what came after it.
@@ -41,15 +41,18 @@ def is_due(usage: Any, added: int, window: int, reply: int = 8_000) -> bool:
     return size >= min(0.8 * window, window - reply)
 
 
-def safe_cut(messages: list[dict[str, Any]], keep: int) -> int:
-    """Where the kept part may begin: the last ``keep`` messages, or later, never at results."""
+def rounds(messages: list[dict[str, Any]]) -> list[int]:
+    """Where the rounds begin: at each message that holds no results. There it may be cut."""
 
     def holds_results(message: dict[str, Any]) -> bool:
         return any(block["type"] == "tool_result" for block in blocks_of(message))
 
-    places = [i for i, message in enumerate(messages) if not holds_results(message)]
-    later = [i for i in places if i >= len(messages) - keep]
-    return later[0] if later else places[-1]
+    return [i for i, message in enumerate(messages) if not holds_results(message)]
+
+
+def cut(messages: list[dict[str, Any]], keep: int) -> int:
+    """The place from which on the last rounds are kept: so many of them, and at least one."""
+    return rounds(messages)[-max(keep, 1) :][0]
 
 
 def pinned(messages: list[dict[str, Any]]) -> list[str]:
@@ -65,15 +68,15 @@ def pinned(messages: list[dict[str, Any]]) -> list[str]:
     return list(pins)
 
 
-def new_history(messages: list[dict[str, Any]], cut: int, summary: str) -> list[dict[str, Any]]:
+def shorter(messages: list[dict[str, Any]], start: int, summary: str) -> list[dict[str, Any]]:
     """A new history: task, pinned lines, summary, then the kept messages without thinking."""
     front = [blocks_of(messages[0])[0]]
-    if pins := pinned(messages[:cut]):
+    if pins := pinned(messages[:start]):
         lines = "\n".join(["[Pinned]", *(f"- {pin}" for pin in pins)])
         front.append({"type": "text", "text": lines})
     front.append({"type": "text", "text": f"[Summary]\n{summary}"})
     made: list[dict[str, Any]] = [{"role": "user", "content": front}]
-    for message in messages[cut:]:
+    for message in messages[start:]:
         bound = ("thinking", "redacted_thinking")
         content = [block for block in blocks_of(message) if block["type"] not in bound]
         if content:
@@ -82,12 +85,12 @@ def new_history(messages: list[dict[str, Any]], cut: int, summary: str) -> list[
 
 
 async def compacted(
-    client: AsyncAnthropic, messages: list[dict[str, Any]], keep: int = 8
+    client: AsyncAnthropic, messages: list[dict[str, Any]], keep: int = 4
 ) -> list[dict[str, Any]]:
     """The history made short by a summary of the small model; as it is if that does not work."""
-    cut = safe_cut(messages, keep)
-    told = [f"{m['role']}: {block}" for m in messages[:cut] for block in blocks_of(m)]
-    if cut < 2:
+    start = cut(messages, keep)
+    told = [f"{m['role']}: {block}" for m in messages[:start] for block in blocks_of(m)]
+    if start < 2:
         return messages
     try:
         reply = await client.messages.create(
@@ -98,4 +101,4 @@ async def compacted(
     except Exception:
         return messages
     summary = "".join(block.text for block in reply.content if block.type == "text").strip()
-    return new_history(messages, cut, summary) if summary else messages
+    return shorter(messages, start, summary) if summary else messages
