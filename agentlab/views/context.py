@@ -2,7 +2,8 @@
 
 A row for each request, and in it a bar of what it was made of, in the order in which the server
 reads it: tools, system prompt, messages by kind. What is new since the request before stands behind
-a line; what the server found in its prompt cache is underlined.
+a line; what the server found in its prompt cache is underlined. A compaction has a row too, and
+what it dropped stands below (`xray`).
 
 Nobody outside a server can count the tokens of one message, so the parts are estimates, scaled to
 add up to what the server counted for the whole.
@@ -18,9 +19,10 @@ from agentlab.views.drawing import Scale, axis, bar, cell, esc, legend, track
 from agentlab.views.page import page
 from agentlab.views.palette import BUCKETS
 from agentlab.views.palette import KINDS as PAINTS
-from agentlab.views.requests import KINDS, Part, Request, tokens_by_kind
+from agentlab.views.requests import KINDS, Compaction, Part, Request, tokens_by_kind
 from agentlab.views.wire import Wire, WirePicture
 from agentlab.views.wording import one_line, plural, tokens
+from agentlab.views.xray import compaction_row, compaction_words, data_of, dropped, gauge
 
 TEXT_ROWS = 12
 NOTE = "Parts are estimates, scaled to add up to what the server counted."
@@ -30,6 +32,8 @@ SHORT = {
     "tool_call": "calls",
     "tool_result": "results",
     "earlier": "earlier",
+    "summary": "summed",
+    "preview": "preview",
 }
 
 
@@ -43,10 +47,10 @@ class ContextPicture(WirePicture):
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.wire = Wire(events)
         self.add = self.wire.add
-        self.drawn = self.wire.drawn
+        self.drawn = self.wire.drawn_steps
 
     def rows(self) -> int:
-        return len(self.wire.requests)
+        return len(self.wire.steps)
 
     def scale(self, live: bool) -> Scale:
         return Scale(self.wire.widest, live, _step(self.wire.widest))
@@ -60,11 +64,14 @@ class ContextPicture(WirePicture):
             (
                 PAINTS[kind],
                 KINDS[kind],
-                f"{tokens(count)} ({100 * count / max(1, last.tokens):.0f} %)",
+                f"{tokens(count)} ({100 * count / max(1, last.tokens):.0f} %)"
+                + (f", {dollars(last.paid[kind])}" if kind in last.paid else ""),
             )
             for kind, count in tokens_by_kind(last).items()
         ]
-        return f"<p>In the last request: {_size(last)}{self._window()}</p>{legend(parts)}"
+        said = "; in dollars what each kind has cost as input so far" if last.paid else ""
+        words = f"<p>In the last request: {_size(last)}{self._window()}{said}</p>"
+        return words + gauge(self.wire) + legend(parts)
 
     def heading(self, scale: Scale) -> str:
         step, marks = _step(scale.span), []
@@ -79,7 +86,9 @@ class ContextPicture(WirePicture):
         return f"<tr>{''.join(cells)}</tr>"
 
     def row(self, index: int, scale: Scale) -> str:
-        request = self.wire.requests[index]
+        request = self.wire.steps[index]
+        if isinstance(request, Compaction):
+            return compaction_row(request, scale)
         bars, at, line = [], 0.0, False
         for part, count in request.shares():
             first = part.new and not line and at > 0
@@ -89,7 +98,8 @@ class ContextPicture(WirePicture):
         if request.cached:
             bars.append(self._cached(request, scale))
         return (
-            f"<tr>{cell('turn', esc(name_of(request)), 'th', ' scope=row')}"
+            f"<tr{data_of(request, name_of(request))}>"
+            f"{cell('turn', esc(name_of(request)), 'th', ' scope=row')}"
             f"{cell('chart', track(bars, 1, scale, extra=bool(request.cached)))}"
             f"{cell('number', _size(request, ''))}"
             f"{cell('number', tokens(request.cached) if request.usage else '')}"
@@ -104,7 +114,7 @@ class ContextPicture(WirePicture):
         line = '<span class="agentlab-newline" style="border-left:2px solid">&#8194;</span>'
         words = f"{strip} read from the prompt cache &#8194;{line}new since the request before"
         note = f'<p class="agentlab-ending">{esc(_said(self.wire))}</p>'
-        return f'<p class="agentlab-legend">{words}</p>{note}'
+        return f'<p class="agentlab-legend">{words}</p>{dropped(self.wire)}{note}'
 
     def text(self) -> str:
         return context_text(self.wire)
@@ -113,8 +123,9 @@ class ContextPicture(WirePicture):
         window = self.wire.window
         if window is None:
             return ", of a window whose size is not known"
-        percent = percentage(self.wire.requests[-1].tokens, window.context_tokens)
-        return f", {percent} of the {tokens(window.context_tokens)} of {esc(window.name)}"
+        size = self.wire.window_tokens or window.context_tokens
+        percent = percentage(self.wire.requests[-1].tokens, size)
+        return f", {percent} of the {tokens(size)} of {esc(window.name)}"
 
     def _bar(
         self, request: Request, part: Part, count: float, at: float, line: bool, scale: Scale
@@ -124,13 +135,14 @@ class ContextPicture(WirePicture):
         old = "new" if part.new else "sent before"
         number = f"{about}{tokens(count)} tokens, {percentage(count, request.tokens)}"
         of = "" if part.count <= len(part.sources) else f" (last {len(part.sources)} in the JSON)"
+        paid = f", {dollars(request.paid[part.kind])} so far" if part.kind in request.paid else ""
         if part.kind == "earlier":
             old, of = plural(part.count, "message"), ""
         elif part.kind not in ("system", "tools"):
             old = f"{plural(part.count, 'block')}, {old}"
         return bar(
             [KINDS[part.kind], tokens(count)],
-            f"Request {name_of(request)}, {KINDS[part.kind]}: {number}, {old}{of}",
+            f"Request {name_of(request)}, {KINDS[part.kind]}: {number}, {old}{paid}{of}",
             part.kind,
             style + (";border-left:2px solid" if line and not scale.live else ""),
             status="running" if request.state == "waiting" else "done",
@@ -161,24 +173,28 @@ def context_text(events: Iterable[Event] | Wire) -> str:
     by_request = {request.number: tokens_by_kind(request) for request in wire.requests}
     kinds = [kind for kind in KINDS if any(kind in sums for sums in by_request.values())]
     names = [*(SHORT.get(kind, kind) for kind in kinds), "total", "cached", "window", "cost"]
-    lines.append(f"{'':11}{_aligned(names)}")
-    shown: list[Request | None] = [*wire.requests]
+    width = min(8, 80 // (len(names) - 1))
+    lines.append(f"{'':11}{_aligned([name[: width - 1] for name in names], width)}")
+    shown: list[Request | Compaction | None] = [*wire.steps]
     left_out = len(shown) - TEXT_ROWS
     if left_out > 1:
-        shown = [*wire.requests[: TEXT_ROWS - 4], None, *wire.requests[-3:]]
+        shown = [*wire.steps[: TEXT_ROWS - 4], None, *wire.steps[-3:]]
     for request in shown:
         if request is None:
-            lines.append(f"  … {left_out + 1} more requests …")
+            lines.append(f"  … {left_out + 1} more {'steps' if wire.compactions else 'requests'} …")
+            continue
+        if isinstance(request, Compaction):
+            lines.append(one_line(f"compacted: {compaction_words(request)}", 100))
             continue
         counts = [tokens(by_request[request.number].get(kind, 0)) for kind in kinds]
         counted = ["", ""] if not request.usage else [tokens(request.cached), dollars(request.cost)]
         cells = [*counts, _size(request, ""), counted[0], share(request, wire), counted[1]]
-        lines.append(f"{'request':7}{name_of(request, 3):>4}{_aligned(cells)}")
+        lines.append(f"{'request':7}{name_of(request, 3):>4}{_aligned(cells, width)}")
     return "\n".join([*(line.rstrip() for line in lines), _said(wire)])
 
 
-def _aligned(cells: list[str]) -> str:
-    return "".join(f"{text:>8}" for text in cells[:-1]) + f"{cells[-1]:>9}"
+def _aligned(cells: list[str], width: int) -> str:
+    return "".join(f"{text:>{width}}" for text in cells[:-1]) + f"{cells[-1]:>9}"
 
 
 def name_of(request: Request, width: int = 8) -> str:
@@ -197,8 +213,7 @@ def percentage(part: float, whole: float) -> str:
 
 def share(request: Request, wire: Wire) -> str:
     """How much of the model's window a request takes; nothing if that is not known."""
-    window = wire.window
-    return percentage(request.tokens, window.context_tokens) if window else ""
+    return percentage(request.tokens, wire.window_tokens) if wire.window_tokens else ""
 
 
 def _size(request: Request, unit: str = " tokens") -> str:

@@ -2,8 +2,9 @@
 
 The events do not hold requests: a request repeats everything before it, so storing each would
 square the size of a transcript. They hold what was *added*, and that is enough, because a history
-only grows. `Conversation` adds in the order of the loop, and mends with the very function the loop
-mends with (`messages.normalise`), so what it rebuilds is what was sent.
+only grows; where a compaction puts a shorter one in its place, its event holds that one.
+`Conversation` adds in the order of the loop, and mends with the very function the loop mends with
+(`messages.normalise`), so what it rebuilds is what was sent.
 
 Not everything is in the events: settings such as ``max_tokens``, and what was said before the first
 of them. How many messages a request had is, so `send` says how many are missing.
@@ -65,6 +66,15 @@ class Conversation:
         if place is not None:
             message, index = place
             message["content"][index] = tool_result(str(tool_use_id), content, is_error)
+
+    def take_over(self, messages: Any) -> bool:
+        """Go on with a shorter history, which a compaction made. False if it is not told."""
+        if not isinstance(messages, list):
+            return False
+        self.history.take_over(filter(None, map(sound, messages)))
+        self._since = 0
+        self._waiting.clear()
+        return True
 
     def send(self, told: int) -> tuple[list[Message], int, bool]:
         """The next request is sent, with ``told`` messages.

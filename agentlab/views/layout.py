@@ -17,11 +17,12 @@ import math
 from collections.abc import Iterable
 
 from agentlab.clock import TOKENS_PER_S
+from agentlab.compaction.summary import PURPOSE
 from agentlab.events import Event
 from agentlab.tokens import CHARS_PER_TOKEN
 from agentlab.views.blocks import mapping, number, share_out, text_of
 from agentlab.views.rows import BARS, Bar, Row
-from agentlab.views.wording import call_label, one_line, plural, seconds, status_words
+from agentlab.views.wording import call_label, one_line, plural, seconds, status_words, tokens
 
 _DELTAS = {
     "assistant.thinking_delta": "thinking",
@@ -98,7 +99,8 @@ class Layout:
         """How it stands, in words: the final status, or that it is running."""
         if not self.rows:
             return "No events yet"
-        turns = sum(row.kind == "turn" for row in self.rows[self._first_row :])
+        rows = self.rows[self._first_row :]
+        turns = sum(row.kind == "turn" and not row.only_beside for row in rows)
         took = f"{plural(turns, 'turn')}, {seconds(self.reach - self._started)}"
         words = status_words(self.status, self.error or self.detail) if self.status else "Running"
         return f"{words} ({took})"
@@ -126,8 +128,11 @@ class Layout:
         self.rows.append(row)
 
     def _turn_start(self, event: Event) -> None:
-        self._close_row(event.agent, "cancelled")
-        row = self._row_of(event)
+        index = self._open.get(event.agent)
+        if index is None or not self.rows[index].only_beside:
+            self._close_row(event.agent, "cancelled")
+        row = self._row_of(event)  # what was done for a turn before it began stands in its row
+        row.turn = event.turn
         row.bars.append(Bar("wait", self.now, self.now, BARS["wait"], events=(self._keep(event),)))
 
     def _delta(self, event: Event) -> None:
@@ -215,10 +220,42 @@ class Layout:
                 bar.events = (*bar.events, self._keep(event))
 
     def _side_call(self, event: Event) -> None:
+        first = event.agent not in self._open
         row, label = self._row_of(event), one_line(event.data.get("purpose") or "side call", 30)
+        row.start = self._before if first else row.start  # it is told when it is over
         start = max(self._before, row.start)
         bar = Bar("side_call", start, self.now, label, "done", events=(self._keep(event),))
         row.bars.append(bar)
+
+    def _compacted(self, event: Event) -> None:
+        """One bar for a compaction, over the side calls that wrote its summary."""
+        row, source = self._row_of(event), self._keep(event)
+        calls: list[Bar] = []
+        while row.bars and row.bars[-1].label == PURPOSE:
+            calls.insert(0, row.bars.pop())
+        before, after = (number(event.data.get(f"{when}_tokens")) for when in ("before", "after"))
+        start = calls[0].start if calls else self.now
+        label = f"compacted {tokens(before)} to {tokens(after)}"
+        bar = Bar("summary", start, self.now, label, "done")
+        bar.events = (*(number for call in calls for number in call.events), source)
+        self._refused(row, start)
+        row.bars.append(bar)
+        row.text = row.text or f"{label} tokens ({one_line(event.data.get('level') or '', 20)})"
+
+    def _refused(self, row: Row, at: float) -> None:
+        """The request that a row waits for was too long: the compaction is the answer to it."""
+        for bar in row.bars:
+            if bar.kind == "wait" and bar.status == "running":
+                bar.end, bar.status = at, "failed"
+
+    def _warned(self, event: Event) -> None:
+        """What the harness has to say (budget, a compaction that failed), in a line of its own."""
+        row = Row("user", event.turn, event.agent, self.now, self.now, open=False)
+        words = event.data.get("text") or f"not compacted: {event.data.get('problem') or ''}"
+        row.text, row.origin = one_line(words, 400), "warning"
+        row.events = (self._keep(event),)
+        self._changed.add(len(self.rows))
+        self.rows.append(row)
 
     def _turn_end(self, event: Event) -> None:
         self._close_row(event.agent, "done")
@@ -330,6 +367,9 @@ _TAKERS = {
     "permission.requested": Layout._asked,
     "permission.decided": Layout._decided,
     "model.side_call": Layout._side_call,
+    "context.compacted": Layout._compacted,
+    "context.not_compacted": Layout._warned,
+    "budget.warning": Layout._warned,
     "tool.execution_start": Layout._tool_start,
     "tool.execution_complete": Layout._tool_complete,
     "assistant.turn_end": Layout._turn_end,

@@ -40,6 +40,8 @@ class Entry:
     cost: float | None = None  # dollars
     state: str = "running"  # running | counted | priced | lost
     so_far: float | None = None  # dollars of the run up to here
+    uncached: float | None = None  # dollars, had there been no prompt cache
+    so_far_uncached: float | None = None
     events: tuple[int, ...] = ()
 
     @property
@@ -62,8 +64,10 @@ class Ledger:
         self.status = self.detail = self.model = ""
         self.simulated = False
         self.runs = 0
+        self.warning = ""  # of the last run: that its budget is nearly spent
         self.widest = 1.0  # tokens of the largest call
         self._changed: set[int] = set()
+        self._uncached: float | None = 0.0
         self._open: dict[str, int] = {}
         self.main: str | None = None
         self._first = 0  # entry of the last run
@@ -94,6 +98,16 @@ class Ledger:
         return _sum(self.entries)
 
     @property
+    def uncached(self) -> float | None:
+        """The same calls without the prompt cache, in dollars; None if a price is not known."""
+        return self._uncached
+
+    @property
+    def caches(self) -> bool:
+        """Whether a call read from the prompt cache or wrote to it."""
+        return bool(self.usage["cache_read"] or self.usage["cache_write"])
+
+    @property
     def run_cost(self) -> float | None:
         """Dollars of the last run."""
         return _sum(self.entries[self._first :])
@@ -114,7 +128,7 @@ class Ledger:
         if self._nested(event):
             return
         self._close_all()
-        self.main, self.status, self.detail = event.agent, "", ""
+        self.main, self.status, self.detail, self.warning = event.agent, "", "", ""
         self._first = len(self.entries)
         self.model = one_line(event.data.get("model") or "", 60)
         self.simulated = bool(event.data.get("simulated"))
@@ -153,18 +167,28 @@ class Ledger:
         if self.entries[index].state == "counted":  # its turn's end will say the same
             cost = price(usage_of(event.data.get("usage")), str(event.data.get("model")))
             self._settle(index, cost, event)
+            self._without_cache(index, event.data.get("model"), event)
 
     def _turn_end(self, event: Event) -> None:
         index = self._index(event)
         self._count(index, event)
         self._settle(index, event.data.get("cost_usd"), event)
+        self._without_cache(index, self.model, event)
         self._open.pop(event.agent)
 
     def _side_call(self, event: Event) -> None:
         name = one_line(event.data.get("purpose") or "side call", 24)
-        index = self._new(Entry("side", name), event)
+        index = self._new(Entry("side", name, self._who(event)), event)
         self._count(index, event)
-        self._settle(index, event.data.get("cost_usd"), event)
+        model, cost = str(event.data.get("model") or ""), event.data.get("cost_usd")
+        if cost is None:
+            batch = event.data.get("batch") is True
+            cost = price(usage_of(event.data.get("usage")), model, batch=batch)
+        self._settle(index, cost, event)
+        self._without_cache(index, model, event)
+
+    def _warned(self, event: Event) -> None:
+        self.warning = one_line(event.data.get("text") or "", 160)
 
     def _end(self, event: Event) -> None:
         if self._nested(event):
@@ -220,6 +244,17 @@ class Ledger:
         self.events.append(event)
         entry.events = (len(self.events) - 1,)
 
+    def _without_cache(self, index: int, model: Any, event: Event) -> None:
+        """What the call would have cost without the prompt cache."""
+        entry = self.entries[index]
+        if entry.uncached is None:
+            used = usage_of(event.data.get("usage")).uncached()
+            batch = event.data.get("batch") is True
+            entry.uncached = price(used, str(model or ""), batch=batch)
+            known = None not in (entry.uncached, self._uncached)
+            self._uncached = (self._uncached or 0.0) + (entry.uncached or 0.0) if known else None
+            entry.so_far_uncached = self._uncached
+
     def _widen(self, entry: Entry) -> None:
         self.widest = max(self.widest, entry.tokens_in + entry.tokens_out)
 
@@ -269,5 +304,6 @@ _TAKERS = {
     "assistant.message": Ledger._message,
     "assistant.turn_end": Ledger._turn_end,
     "model.side_call": Ledger._side_call,
+    "budget.warning": Ledger._warned,
     "session.end": Ledger._end,
 }

@@ -1,7 +1,9 @@
 """The meter, "What did it cost?", drawn from the entries of `ledger`.
 
-Four numbers, then a row for each call: tokens in, tokens out, a bar of what they were, dollars.
-The darker a part of the bar, the dearer its tokens; what came from the prompt cache is pale.
+A few numbers, then the running cost as a line, with a ghost line: the same without the prompt
+cache. Below, a row for each call: tokens in, tokens out, a bar of what they were, dollars. The
+darker a part of the bar, the dearer its tokens; what came from the prompt cache is pale. Last, who
+spent how much on what.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from agentlab.views.ledger import BUCKETS, INPUT, OUTPUT, Entry, Ledger
 from agentlab.views.page import page
 from agentlab.views.palette import BUCKETS as PAINTS
 from agentlab.views.palette import KINDS
+from agentlab.views.spending import chart, purposes, purposes_text, saved
 from agentlab.views.wording import one_line, tokens
 
 TEXT_ROWS = 12
@@ -66,9 +69,12 @@ class MeterPicture:
         ]
         if ledger.limit_usd is not None:
             figures.append(("Budget", f"{_share(ledger)} of {budget(ledger.limit_usd)}"))
+        if saved(ledger):
+            figures.insert(4, ("Without cache", dollars(ledger.uncached)))
         names = "".join(cell("figure", name, "th") for name, _ in figures)
         values = "".join(cell("figure", f"<b>{value}</b>") for _, value in figures)
-        return f'<table class="agentlab-figures"><tr>{names}</tr><tr>{values}</tr></table>'
+        table = f'<table class="agentlab-figures"><tr>{names}</tr><tr>{values}</tr></table>'
+        return table + chart(ledger)
 
     def heading(self, scale: Scale) -> str:
         columns = [
@@ -109,7 +115,9 @@ class MeterPicture:
         total = self.ledger.total
         parts = [(PAINTS[name], words, tokens(total(name))) for name, words in BUCKETS.items()]
         note = f'<p class="agentlab-ending">{NOTE}</p>' if self.ledger.simulated else ""
-        return legend(parts) + note
+        warned = self.ledger.warning
+        told = f'<p class="agentlab-ending">Warned: {esc(warned)}</p>' if warned else ""
+        return legend(parts) + purposes(self.ledger) + told + note
 
     def text(self) -> str:
         return meter_text(self.ledger)
@@ -150,6 +158,9 @@ def meter_text(events: Iterable[Event] | Ledger) -> str:
             lines.append(_line(name, entry.usage, entry.cost, entry.so_far, entry.state))
     total = {name: ledger.total(name) for name in BUCKETS}
     lines.append(_line("total", total, ledger.cost, None, "priced"))
+    lines += [saved(ledger)] if saved(ledger) else []
+    lines += purposes_text(ledger)
+    lines += [f"Warned: {ledger.warning}"] if ledger.warning else []
     if ledger.limit_usd is not None:
         lines.append(f"{_share(ledger)} of the budget of {budget(ledger.limit_usd)} spent")
     return "\n".join(lines)

@@ -33,7 +33,7 @@ def page(picture: Picture, interactive: bool = False) -> str:
     rows += [picture.row(index, scale) for index in last]
     body = "".join(rows)
     if not interactive:
-        body = re.sub(r' data-(e|whole)="[0-9,:]*"', "", body)
+        body = re.sub(r' data-(?:(?:e|whole)="[0-9,:]*"|x="[^"]*")', "", body)
     grid = f' style="--grid:{scale.grid}"' if scale.grid else ""
     return (
         f'<div class="agentlab-view agentlab-static agentlab-{picture.name}"{grid}>'
@@ -90,5 +90,6 @@ def _script(picture: Picture, body: str) -> str:
     return (
         "<script>(() => {const root = document.currentScript?.closest('.agentlab-view');"
         f"if (!root) return;const events = {data};{script('interact.js')}"
+        f"{script('xray.js') if picture.name == 'context' else ''}"
         "agentlabInteract(root, (number) => events[number]).adopt();})();</script>"
     )

@@ -27,6 +27,9 @@ KINDS = {
     "tool_call": Paint("#e69f00", "#000000"),
     "tool_result": Paint("#009e73", "#000000"),
     "summary": Paint("#000000", "#ffffff"),
+    "pinned": Paint("#6b4423", "#ffffff"),
+    "preview": Paint("#8fd3bd", "#000000"),  # a paler result: the whole is elsewhere
+    "cleared": Paint("#dcebe6", "#000000"),
     "earlier": Paint("#b0b0b0", "#000000"),  # content that is not known
     # Not content, so no hue of its own: nothing was made in that time.
     "wait": Paint("#8c8c8c", "#000000"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from agentlab.prices import prices
 from agentlab.tokens import count_content, count_text
 
 # What a window holds, in the order in which the server reads it (and caches it).
@@ -14,11 +15,14 @@ KINDS = {
     "system": "system",
     "earlier": "not in these events",
     "user": "user",
+    "pinned": "pinned",
     "summary": "summary",
     "thinking": "thinking",
     "text": "assistant text",
     "tool_call": "tool calls",
     "tool_result": "tool results",
+    "preview": "previews of results",
+    "cleared": "cleared results",
 }
 MOST_SOURCES = 20  # records that a part names
 
@@ -41,6 +45,32 @@ class Part:
     estimate: float = 0.0  # tokens
     count: int = 0  # blocks (of earlier messages: messages)
     sources: tuple[int, ...] = ()  # the last records of this kind
+
+
+class Survived(NamedTuple):
+    """Something that could be looked for word for word, and whether it outlived a compaction."""
+
+    kind: str  # pinned | value | file
+    text: str
+    kept: bool
+
+
+@dataclass(slots=True, eq=False)
+class Compaction:
+    """One compaction: how the window was before it and after it, and what it cost in facts."""
+
+    number: int
+    agent: str  # empty: the main one
+    level: str
+    reason: str
+    before: float  # tokens
+    after: float
+    dropped: int  # messages
+    summary: str
+    gone: dict[str, int]  # blocks by kind that are no longer there
+    facts: tuple[Survived, ...]
+    place: int  # in `Wire.steps`
+    source: int  # its record
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +98,9 @@ class Request:
     frame: int | None = None  # record of id, model, stop reason and usage
     kept: bool = True
     error: str = ""
+    compacted: bool = False  # the first with a history that a compaction made
+    place: int = 0  # in `Wire.steps`
+    paid: dict[str, float] = field(default_factory=dict)  # dollars of the input so far, by kind
 
     @property
     def messages(self) -> int:
@@ -104,6 +137,27 @@ def tokens_by_kind(request: Request) -> dict[str, float]:
     for part, tokens in request.shares():
         sums[part.kind] += tokens
     return {kind: tokens for kind, tokens in sums.items() if tokens}
+
+
+def dollars_by_kind(request: Request) -> dict[str, float]:
+    """Dollars of a request's input by kind; empty if it is not counted, or the price not known.
+
+    The first tokens are those that the cache had; they cost less.
+    """
+    row = prices().find(request.model, int(request.tokens))
+    if row is None or request.cost is None or not request.usage:
+        return {}
+    cached = min(request.cached, request.tokens)
+    each_cached = row.cache_read / 1_000_000
+    rest = request.tokens - cached
+    each = (request.cost - cached * each_cached) / rest if rest else 0.0
+    sums: dict[str, float] = {}
+    at = 0.0
+    for part, count in request.shares():
+        hit = min(max(cached - at, 0.0), count)
+        sums[part.kind] = sums.get(part.kind, 0.0) + hit * each_cached + (count - hit) * each
+        at += count
+    return sums
 
 
 def merge(before: dict[str, Part], parts: list[Part]) -> None:

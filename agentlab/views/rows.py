@@ -12,6 +12,7 @@ BARS = {
     "text": "text",
     "tool_call": "writing calls",
     "side_call": "side calls",
+    "summary": "compacting",
     "asking": "asking you",
     "tool_result": "running tools",
 }
@@ -77,6 +78,11 @@ class Row:
         """The calls that ran, in the order in which they started."""
         return [bar for bar in self.bars if bar.kind == "tool_result"]
 
+    @property
+    def only_beside(self) -> bool:
+        """True if the harness worked here, and the model was not asked (yet)."""
+        return bool(self.bars) and all(bar.kind in ("side_call", "summary") for bar in self.bars)
+
     def groups(self) -> list[Group]:
         """What ran together: calls that overlap, in groups of two or more."""
         members: dict[int, list[Bar]] = {}
@@ -97,7 +103,9 @@ class Row:
         for call in self.calls:
             between = (beside if call.group == group else ", ") if words else ""
             words, group = words + between + call.named, call.group
-        return words or self.text
+        words = words or self.text
+        compacted = any(bar.kind == "summary" for bar in self.bars)
+        return f"compacted; {words}" if compacted and not self.only_beside else words
 
     def together(self, cap: int | None) -> str:
         """How many calls ran together, and the ``cap`` if it is known: ``5 together (cap 10)``."""

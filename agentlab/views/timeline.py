@@ -24,6 +24,7 @@ INK = {
     "text": "=",
     "tool_call": "+",
     "side_call": "-",
+    "summary": "S",
     "asking": "?",
     "tool_result": "#",
 }
@@ -266,7 +267,9 @@ def _words(each: Bar, took: str) -> list[str]:
     if each.kind == "retry":
         return [f"try {each.attempt}", "after", took]
     name, _, rest = (
-        each.label.partition(" ") if each.kind == "tool_result" else (each.label, "", "")
+        each.label.partition(" ")
+        if each.kind in ("tool_result", "summary")
+        else (each.label, "", "")
     )
     status = "" if each.status == "done" else each.status
     return [name, rest, status, took]

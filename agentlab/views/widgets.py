@@ -147,6 +147,8 @@ class Meter(View):
 class Context(View):
     """What is in the window? ``Context(events)`` shows a run that is over."""
 
+    _esm = script("interact.js") + script("xray.js") + script("view.js")
+    _css = style_sheet("context")
     _picture_type = ContextPicture
 
 

@@ -21,16 +21,19 @@ from agentlab.models import Model, find_model
 from agentlab.tokens import OVERHEAD, count_tool
 from agentlab.views.blocks import mapping, number, text_of
 from agentlab.views.conversation import Conversation, sound
-from agentlab.views.requests import KINDS, MOST_SOURCES, Part, Record, Request, estimate, merge
+from agentlab.views.requests import (
+    KINDS,
+    MOST_SOURCES,
+    Compaction,
+    Part,
+    Record,
+    Request,
+    dollars_by_kind,
+    estimate,
+    merge,
+)
+from agentlab.views.wire_kinds import compaction_of, kind_of
 from agentlab.views.wording import one_line
-
-_BLOCKS = {
-    "thinking": "thinking",
-    "redacted_thinking": "thinking",
-    "tool_use": "tool_call",
-    "server_tool_use": "tool_call",
-    "compaction": "summary",
-}
 
 
 class _Line:
@@ -43,6 +46,8 @@ class _Line:
         self.open: Request | None = None
         self.reply: int | None = None
         self.prompt: tuple[Any, Any, int] | None = None
+        self.paid: dict[str, float] = {}  # dollars of all input so far, by kind
+        self.compacted = False  # since the last reply
 
     def forget(self) -> None:
         self.sent: list[int] = []
@@ -54,16 +59,20 @@ class Wire:
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.requests: list[Request] = []
+        self.compactions: list[Compaction] = []
+        self.steps: list[Request | Compaction] = []  # both, in order
         self.records: list[Record] = []
         self.pairs: dict[tuple[str, str], int] = {}  # (agent, call id) -> number, as they appear
         self.status = self.detail = self.model = ""
         self.simulated = False
         self.runs = self.side_calls = 0
         self.widest = 1.0  # tokens of the largest request
+        self.window_tokens = self.trigger = 0.0  # of the last run; 0: not known
         self.main: str | None = None
         self._lines: dict[str, _Line] = {}
         self._summaries: set[str] = set()  # texts that stand for what was cut away
         self._changed: set[int] = set()
+        self._compacted: list[int] = []  # steps that are new
         for event in events:
             self.add(event)
 
@@ -77,6 +86,12 @@ class Wire:
         """The requests that changed since the last call, in order."""
         changed, self._changed = sorted(self._changed), set()
         return changed
+
+    def drawn_steps(self) -> list[int]:
+        """The steps that changed since the last call, in order."""
+        changed = {self.requests[index].place for index in self.drawn()} | {*self._compacted}
+        self._compacted.clear()
+        return sorted(changed)
 
     @property
     def window(self) -> Model | None:
@@ -97,6 +112,10 @@ class Wire:
             self.model = one_line(data.get("model") or "", 60)
             self.simulated = bool(data.get("simulated"))
             self.runs += 1
+            told = mapping(data.get("compaction"))  # of the harness, if it says
+            known = self.window.context_tokens if self.window else 0
+            self.window_tokens = number(told.get("window")) or float(known)
+            self.trigger = number(told.get("trigger"))
         line = self._line(event)
         if line.talk.start(data.get("system"), data.get("tools"), data.get("history")):
             line.forget()
@@ -122,12 +141,12 @@ class Wire:
         added = self._parts(new, numbers)
         parts += [Part("earlier", False, count=missing)] if missing else []
         parts += [*earlier, *added]
-        who = "" if event.agent in ("main", self.main) else event.agent
         request = Request(
-            len(self.requests) + 1, event.turn, who, self.model, prompt, line.sent,
+            len(self.requests) + 1, event.turn, self._who(event), self.model, prompt, line.sent,
             len(line.sent), numbers, missing, parts, number(event.data.get("input_tokens")), fresh,
-            line.reply,
+            line.reply, compacted=line.compacted, place=len(self.steps), paid=dict(line.paid),
         )  # fmt: skip
+        self.steps.append(request)
         line.open = request
         self._changed.add(len(self.requests))
         self.requests.append(request)
@@ -157,6 +176,24 @@ class Wire:
     def _turn_end(self, event: Event) -> None:
         self._lose(self._line(event))
 
+    def _compact(self, event: Event) -> None:
+        """A shorter history takes over; all of it is sent anew."""
+        line = self._line(event)
+        before = list(line.talk.history)
+        if not line.talk.take_over(event.data.get("messages")):
+            return
+        self._lose(line)
+        line.forget()
+        line.compacted = True
+        after = list(line.talk.history)
+        made = compaction_of(event, self._who(event), before, after)
+        made.number, made.place = len(self.compactions) + 1, len(self.steps)
+        made.source = self._record({"type": event.type, **event.data})
+        self.compactions.append(made)
+        self.steps.append(made)
+        self._compacted.append(made.place)
+        self.widest = max(self.widest, made.before)
+
     def _side_call(self, event: Event) -> None:
         self.side_calls += 1
 
@@ -178,6 +215,9 @@ class Wire:
 
     def _nested(self, event: Event) -> bool:
         return self.runs > 0 and not self.status and event.agent != self.main
+
+    def _who(self, event: Event) -> str:
+        return "" if event.agent in ("main", self.main) else event.agent
 
     def _line(self, event: Event) -> _Line:
         if event.agent not in self._lines:
@@ -226,20 +266,13 @@ class Wire:
         for message, record in zip(messages, numbers, strict=True):
             frame = float(OVERHEAD)
             for block in message["content"]:
-                kind = self._kind(message["role"], block)
+                kind = kind_of(message["role"], block, self._summaries)
                 part = parts.setdefault(kind, Part(kind, True))
                 part.estimate += estimate(block) + frame
                 part.count, frame = part.count + 1, 0.0
                 if record not in part.sources[-1:]:
                     part.sources = (*part.sources, record)[-MOST_SOURCES:]
         return [parts[kind] for kind in KINDS if kind in parts]
-
-    def _kind(self, role: str, block: dict[str, Any]) -> str:
-        if role == "user" and block["type"] == "text" and block["text"] in self._summaries:
-            return "summary"
-        if block["type"].endswith("tool_result"):
-            return "tool_result"
-        return _BLOCKS.get(block["type"]) or ("text" if role == "assistant" else "user")
 
     def _answer(
         self, line: _Line, request: Request, event: Event, message: Message | None, kept: bool
@@ -251,12 +284,16 @@ class Wire:
         request.usage = {name: float(getattr(usage, name)) for name in names}
         request.model = one_line(event.data.get("model") or self.model, 60)
         request.cost, request.state, request.kept = price(usage, request.model), "answered", kept
+        for kind, dollars in dollars_by_kind(request).items():
+            line.paid[kind] = line.paid.get(kind, 0.0) + dollars
+        request.paid = dict(line.paid)
         keys = ("id", "model", "stop_reason", "usage")
         request.frame = self._record({key: event.data.get(key) for key in keys})
         if message is not None:
             for block in message["content"]:
                 self._pair(line, block.get("id"))
             request.reply = line.reply = self._record(message)
+        line.compacted = False
         line.sent.extend(request.new)
         merge(line.parts, request.parts)
         self.widest = max(self.widest, request.tokens)
@@ -283,6 +320,7 @@ _TAKERS = {
     "tool.execution_complete": Wire._result,
     "assistant.turn_end": Wire._turn_end,
     "model.side_call": Wire._side_call,
+    "context.compacted": Wire._compact,
     "session.error": Wire._error,
     "session.end": Wire._end,
 }

@@ -93,6 +93,8 @@ def ends(items: Sequence[int]) -> list[int | str]:
 def summary(request: Request) -> str:
     """A request in one line: how much of it is new, and its tokens."""
     parts = [plural(request.messages, "message")]
+    if request.compacted:
+        parts.append("after a compaction all of them new")
     if request.sent or request.missing:
         parts.append(f"{len(request.new)} new")
     if request.missing:

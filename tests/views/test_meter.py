@@ -9,6 +9,7 @@ turn 1            100        0       40   $0.0006   $0.0006
 turn 2            620        0       40   $0.0019   $0.0025
 turn 3            650      620       40   $0.0005   $0.0031
 total           1 370      620      120   $0.0031
+$0.0039 without cache (22 % less with it)
 0.6 % of the budget of $0.50 spent"""
 THIN = "\u202f"
 
@@ -28,7 +29,8 @@ def test_the_text_form_of_a_long_run_is_short(stream):
 def test_the_page_says_the_numbers_without_styles(demo):
     page = re.sub(r"<style>.*?</style>", "", meter_html(demo.events))
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page)).replace(THIN, " ")
-    assert "Turns Tokens in Tokens out Cost Budget 3 1 370 120 $0.0031 0.6 % of $0.50" in words
+    assert "Turns Tokens in Tokens out Cost Without cache Budget 3 1 370 120 $0.0031" in words
+    assert "$0.0031 $0.0039 0.6 % of $0.50" in words
     assert "20 input ; 600 cache write ; 10 thinking ; 30 output" in words
 
 

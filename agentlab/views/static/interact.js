@@ -10,6 +10,7 @@ function agentlabInteract(root, eventOf) {
   const [readout, detail] = box.children;
   const json = detail.querySelector("pre");
   root.append(readout, detail);
+  const xray = typeof agentlabXray === "function" ? agentlabXray(root) : null; // of the context
   root.classList.add("agentlab-active");
   root.dataset.lmSuppressShortcuts = "true"; // else JupyterLab takes the keys
   let current = null; // the bar that Tab comes to
@@ -112,6 +113,7 @@ function agentlabInteract(root, eventOf) {
       if (!current?.isConnected) choose(bars(root)[0]);
       if (focused) focused.focus({ preventScroll: true });
       if (shown) open(shown);
+      xray?.refresh();
     },
     // Makes the bars of a finished page reachable.
     adopt() {
