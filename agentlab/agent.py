@@ -18,6 +18,8 @@ from typing import Any
 from agentlab import loop
 from agentlab.compaction import Compaction
 from agentlab.compaction.kept import pinned, pins_in
+from agentlab.compaction.making_room import window_of
+from agentlab.compaction.settings import trigger
 from agentlab.costs import Usage, dollars
 from agentlab.events import SCHEMA_VERSION, Event
 from agentlab.hooks import NO_HOOKS, Hooks, Merged
@@ -308,8 +310,18 @@ class Agent:
             "system": self._setup.system,
             "tools": list(self._setup.definitions),
             "limits": {**self._limits().to_dict(), "concurrency": self._setup.cap},
+            "compaction": self._compacts_at(),
             "history": list(self.history[self._told :]),
         }
+
+    def _compacts_at(self) -> dict[str, Any] | None:
+        """How the history is kept small: the level, the window and the trigger, in tokens."""
+        compaction, setup = self._setup.compaction, self._setup
+        window = window_of(compaction, setup.model) if compaction else None
+        if compaction is None or not window:
+            return None
+        mark = trigger(compaction, window, setup.max_tokens)
+        return {"level": compaction.level, "window": window, "trigger": mark}
 
     def _limits(self) -> Limits:
         """The limits of the next run: what is left of the endpoint's budget is one of them."""

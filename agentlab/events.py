@@ -20,7 +20,7 @@ SCHEMA_VERSION = 1
 # name -> the keys of its data. Events in LIVE are shown as they happen and never stored: the
 # transcript holds whole messages, and being idle is a moment, not a fact to replay.
 EVENTS: dict[str, tuple[str, ...]] = {
-    "session.start": (
+    "session.start": (  # and, since there is any, compaction: level, window, trigger
         "schema",
         "model",
         "endpoint",

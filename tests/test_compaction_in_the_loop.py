@@ -1,6 +1,7 @@
 """Compaction in a run: before a request, told as events, paid for, and never in the way."""
 
 import asyncio
+import itertools
 
 import anthropic
 import httpx2
@@ -90,7 +91,7 @@ async def test_the_other_levels_get_there_too(level):
 async def test_d11_a_compaction_is_not_followed_by_another_one_in_the_next_turn():
     events = await events_of(agent())
     turns = [event.turn for event in of(events, "context.compacted")]
-    assert all(later - earlier > 1 for earlier, later in zip(turns, turns[1:], strict=False))
+    assert all(later - earlier > 1 for earlier, later in itertools.pairwise(turns))
 
 
 async def test_d09_an_overhead_above_the_threshold_is_told_once_and_the_turns_go_on():

@@ -26,4 +26,3 @@ def test_the_models_we_ask_for_unasked_are_not_deprecated() -> None:
 def test_a_date_after_the_name_is_ignored_and_other_endings_are_not() -> None:
     assert find_model(f"{default_model()}-20261001") is all_models()[default_model()]
     assert find_model(f"{default_model()}-latest") is None
-

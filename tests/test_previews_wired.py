@@ -1,4 +1,4 @@
-"""Previews in a running agent: what is sent, by it and by a child, and what a cancelled run leaves."""
+"""Previews in a running agent: what it and a child send, and what a cancelled run leaves."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ async def test_after_a_cancelled_run_a_file_is_sent_again(tmp_path):
     agent = Agent(tools=tools, previews=Previews(tmp_path))
     run = asyncio.ensure_future(agent.ask(get("almanac").example))
     read = agent.tools["Read"].cache
-    while not len(read):
+    while not len(read):  # noqa: ASYNC110 (it waits for a thread)
         await asyncio.sleep(0.001)
     run.cancel()
     await asyncio.gather(run, return_exceptions=True)

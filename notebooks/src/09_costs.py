@@ -76,8 +76,8 @@ half = ends[15].total_usd / ends[30].total_usd
 guess.reveal(guess.options[0 if half > 0.42 else 1 if half > 0.3 else 2])
 
 # %% [markdown] tags=["core"]
-# Half the pages, a quarter of the bill. If every turn adds `a` tokens, then turn `n` sends `n × a`, and all turns
-# together send `a × (1 + 2 + … + n)`, about `a × n² / 2`. **The history makes it quadratic.** Sixty pages would
+# Half the pages, a quarter of the bill. If every turn adds `a` tokens, then turn `n` sends `n * a`, and all turns
+# together send `a * (1 + 2 + … + n)`, about `a * n² / 2`. **The history makes it quadratic.** Sixty pages would
 # cost over three dollars, three hundred about eighty.
 #
 # ### Five buckets
