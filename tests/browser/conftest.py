@@ -202,6 +202,6 @@ def lab(browser, server):
             "async () => { await window.jupyterapp.shell.currentWidget.sessionContext.shutdown() }"
         )
     context.close()
-    assert not [
-        c for c in complaints if "Canceled future" not in c
-    ]  # said when a kernel is shut down
+    # Said when a kernel is shut down, and of a widget that was closed before it was drawn.
+    expected = ("Canceled future", "Failed to initialize model")
+    assert not [c for c in complaints if not any(words in c for words in expected)]
