@@ -10,6 +10,7 @@ from typing import Any, get_args
 import typer
 
 from agentlab.agent import Agent
+from agentlab.compaction import Compaction
 from agentlab.hooks import Hooks
 from agentlab.limits import Limits
 from agentlab.permissions import Mode, Permissions, Rules
@@ -50,7 +51,10 @@ def agent(
         permissions.rules, left_out = only_forbidding(permissions.rules)
         for file in left_out:
             typer.echo(f"What {file} allows is not used. If you trust it: --trust", err=True)
-    about: dict[str, Any] = {"permissions": permissions, "hooks": hooks, "workspace": workspace}
+    about: dict[str, Any] = {
+        "permissions": permissions, "hooks": hooks, "workspace": workspace,
+        "compaction": Compaction(),
+    }  # fmt: skip
     if resume is None:
         transcript = new_transcript()
         new = Agent(

@@ -272,6 +272,11 @@ def main() -> int:
         from economy import economy_benchmark
 
         asyncio.run(economy_benchmark(report, server, by_agent))
+        from compacting import compaction_benchmark
+        from files import files_benchmark
+
+        compaction_benchmark(report)
+        files_benchmark(report)
     if "simulator" in wanted:
         from load import simulator_benchmark
 
