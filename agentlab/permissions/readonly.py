@@ -64,8 +64,8 @@ READERS: dict[str, Reader] = {
     "sleep": Reader(), "which": Reader(), "type": Reader(), "whoami": Reader(), "id": Reader(),
     "groups": Reader(), "uname": Reader(), "arch": Reader(), "nproc": Reader(),
     "uptime": Reader(), "ps": Reader(), "free": Reader(valued="cs"), "tty": Reader(),
-    "printenv": Reader(), "hostname": Reader("Fb", ("--file", "--boot"), operands=0),
-    "env": Reader("CSu", ("--split-string",), operands=0), "exit": Reader(operands=1),
+    "hostname": Reader("Fb", ("--file", "--boot"), operands=0),
+    "exit": Reader(operands=1),
 }  # fmt: skip
 
 _FIND = re.compile(r"-(?:exec|ok|delete|fprint|fls)")
@@ -133,6 +133,10 @@ def _date(args: list[str]) -> bool:
     return not read.has("s", "--set") and all(operand[:1] == "+" for operand in read.operands)
 
 
+def _printenv(args: list[str]) -> bool:
+    return any(args)  # alone it shows all variables, and with them keys that stand in them
+
+
 def _printf(args: list[str]) -> bool:
     return not args[:1] or not args[0].startswith("-v")
 
@@ -150,6 +154,6 @@ def _set(args: list[str]) -> bool:
 
 
 _SPECIAL: dict[str, Callable[[list[str]], bool]] = {
-    "find": _find, "sed": _sed, "date": _date, "printf": _printf, "command": _command,
-    "set": _set, "xxd": _xxd, "test": _test, "[": _test, "git": git_reads_only,
+    "find": _find, "sed": _sed, "date": _date, "printf": _printf, "printenv": _printenv,
+    "command": _command, "set": _set, "xxd": _xxd, "test": _test, "[": _test, "git": git_reads_only,
 }  # fmt: skip

@@ -59,7 +59,6 @@ date -u
 which python
 command -v node
 type ls
-env
 printenv PATH
 uname -a
 whoami
@@ -104,6 +103,8 @@ git worktree list
 git --version
 """
 DOES_MORE = """
+env
+printenv
 rm a
 python a.py
 sort -o a a
