@@ -347,8 +347,9 @@ class Agent:
     def _forget_contents(self) -> None:
         """Results have left the context, or never got there: what was read has to be sent again."""
         for tool in self._setup.tools.values():
-            if tool.cache is not None:
-                tool.cache.forget_contents()
+            cache = getattr(tool, "cache", None)  # what a server runs has none
+            if cache is not None:
+                cache.forget_contents()
 
     def _store(self, event: Event) -> None:
         if self.transcript is not None:
