@@ -9,6 +9,7 @@ anywhere in its second round. Chapter 05.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +26,9 @@ _ENDS = (";;", ";&", ";;&")
 class Compound(Simple):
     """Reads compound commands. The statements in them are left to `shell`."""
 
+    @abstractmethod
     def segment(self, nodes: list[Any], where: Where) -> Ways:
         """Read one command with its redirections."""
-        raise NotImplementedError
 
     def gap(self, start: int, end: int) -> bool:
         """What stands between two parts must be blank. Whether there is a new line in it."""

@@ -9,6 +9,7 @@ Chapter 05.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -50,7 +51,7 @@ class Shared:
     set_outside: set[str] = field(default_factory=set)
 
 
-class Simple(Words):
+class Simple(Words, ABC):
     """Reads simple commands. Statements, which may stand inside them, are left to `shell`."""
 
     def __init__(self, text: str, shared: Shared, inside: tuple[str, ...], depth: int) -> None:
@@ -62,13 +63,13 @@ class Simple(Words):
         self.seen: set[int] = set()  # the holes and here-documents that were read
         self.where: Where = START
 
+    @abstractmethod
     def within(self, label: str, nodes: Sequence[Any], start: int, end: int, where: Where) -> Ways:
         """Read statements that stand in something."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run(self, where: Where) -> Ways:
         """Read it all."""
-        raise NotImplementedError
 
     def simple(self, start: int, end: int, redirects_only: bool = False) -> Ways:
         """What stands between two positions must be exactly one simple command."""
