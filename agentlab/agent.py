@@ -17,8 +17,9 @@ from typing import Any
 
 from agentlab import loop
 from agentlab.compaction import Compaction
+from agentlab.compaction.api import unread
 from agentlab.compaction.kept import pinned, pins_in
-from agentlab.compaction.making_room import window_of
+from agentlab.compaction.making_room import make_room, window_of
 from agentlab.compaction.settings import trigger
 from agentlab.costs import Usage, dollars
 from agentlab.events import SCHEMA_VERSION, Event
@@ -33,6 +34,7 @@ from agentlab.permissions.policy import Permissions
 from agentlab.previews import Previews, shrink
 from agentlab.providers import Endpoint, connect
 from agentlab.retry import Retry
+from agentlab.tokens import count_request
 from agentlab.toolbox.complete import task_complete
 from agentlab.tools import MAX_RESULT_CHARS, Tool, ToolContext
 from agentlab.transcript import Loaded, Transcript, history_of, load
@@ -205,6 +207,32 @@ class Agent:
             raise ValueError("pin one constraint at a time, in one line")
         self._pins.append(valid_unicode(constraint.strip()))
 
+    async def compact(self, instructions: str = "") -> list[Event]:
+        """Make the history shorter now, at the level that is set, else by a summary.
+
+        ``instructions``: what matters above all. Returns what happened as events; the old history
+        stays if one of them is ``context.not_compacted``, which says why, or if a hook denied it.
+        Raises RuntimeError if the agent is at work.
+        """
+        self._not_at_work()
+        settings = self._setup.compaction or Compaction()
+        settings = replace(settings, instructions=instructions or settings.instructions)
+        setup = replace(self._ready(), compaction=settings)
+        state = loop.State(self.history, started_at=setup.clock.now())
+        tokens = count_request(setup.system, list(setup.definitions), self.history)
+        self._running = True
+        try:
+            _, heard = await make_room(setup, state, tokens, "asked")
+        finally:
+            self._running = False
+        events = [setup.event(kind, 0, **data) for kind, data in heard]
+        for event in events:
+            self._store(event)
+        if any(event.type == "context.compacted" for event in events):
+            self._told = len(self.history)
+            self._forget_contents()
+        return events
+
     async def run(self, task: str) -> AsyncGenerator[Event, None]:
         """Work on ``task``, yielding events. A second run continues the conversation.
 
@@ -213,14 +241,8 @@ class Agent:
         if not task.strip():
             raise ValueError("the task is empty; nothing was sent")
         await self._describe_tools()
-        if self._running:  # from here to where it is set nothing is awaited
-            raise RuntimeError("this agent is at work; wait for it, or make another one")
-        setup = replace(
-            self._setup,
-            client=self.endpoint.client(),
-            limits=self._limits(),
-            pins=tuple(self._pins),
-        )
+        self._not_at_work()  # from here to where it is set nothing is awaited
+        setup = self._ready()
         state = loop.State(self.history, started_at=setup.clock.now(), task=task)
         self._running, ended = True, False
         heartbeat = asyncio.create_task(_heartbeat())
@@ -261,8 +283,8 @@ class Agent:
                 state = replace(state, status="blocked", detail=heard.reason)
             elif heard.text():
                 task.append(text(heard.text()))
-        known = pins_in([*self.history, user(*task)])
-        if new := [pin for pin in dict.fromkeys(setup.pins) if pin not in known]:
+        known = pins_in([*self.history[unread(self.history) :], user(*task)])
+        if new := [pin for pin in pins_in(self.history, setup.pins) if pin not in known]:
             task.append(text(pinned(new)))
         if not state.status:
             self.history.append(user(*task) if len(task) > 1 else user(valid_unicode(state.task)))
@@ -300,6 +322,19 @@ class Agent:
         raise RuntimeError(
             "an event loop is running here (a notebook?): use 'await agent.ask(...)'"
         )
+
+    def _ready(self) -> loop.Setup:
+        """The setup with what only holds for the next run."""
+        return replace(
+            self._setup,
+            client=self.endpoint.client(),
+            limits=self._limits(),
+            pins=tuple(self._pins),
+        )
+
+    def _not_at_work(self) -> None:
+        if self._running:
+            raise RuntimeError("this agent is at work; wait for it, or make another one")
 
     def _about(self) -> dict[str, Any]:
         return {

@@ -72,6 +72,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
         "messages",
     ),
     "context.not_compacted": ("reason", "problem", "tokens"),  # why the old history stays
+    "context.edited": ("edits",),  # what the API left out of this prompt: its `applied_edits`
     "budget.warning": ("text", "share"),
     "session.task_complete": ("summary",),
     "session.error": ("status", "error", "hint"),

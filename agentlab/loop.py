@@ -5,10 +5,9 @@ it knows stands in one frozen `State`, which every turn takes apart at the top a
 the bottom; there are no globals and nothing is hidden. One turn is one call of the main model with
 the tools it asked for.
 
-The loop decides nothing about the task, only whether to go on: every stop reason is mapped here,
-and one it has never seen is not success. Limits are checked before each request, so that a run can
-end between two turns but never in the middle of a tool call. Wherever it is cancelled, the history
-stays one that the API accepts.
+The loop decides nothing about the task, only whether to go on (`agentlab.deciding`). Limits are
+checked before each request, so that a run can end between two turns but never in the middle of a
+tool call. Wherever it is cancelled, the history stays one that the API accepts.
 
 It does not shorten the history, decide what is allowed or remember anything: those are components
 of their own. Built in chapter 02.
@@ -27,31 +26,11 @@ from agentlab.compaction.api import with_api_edits
 from agentlab.compaction.making_room import make_room, window_of
 from agentlab.compaction.settings import Compaction
 from agentlab.costs import NO_USAGE, Usage
+from agentlab.deciding import completion, decide, follow_up, interpret, keeps, remember
 from agentlab.events import Event
 from agentlab.failures import hint, short, too_long
-from agentlab.limits import (
-    WINDOW,
-    Limits,
-    Signature,
-    alike,
-    calls_left,
-    larger,
-    over_limit,
-    repeating,
-    signature,
-    spent_share,
-    warning,
-)
-from agentlab.messages import (
-    INTERRUPTED,
-    Block,
-    History,
-    Message,
-    normalise,
-    text_of,
-    tool_result,
-    user,
-)
+from agentlab.limits import Limits, Signature, calls_left, over_limit, spent_share, warning
+from agentlab.messages import INTERRUPTED, Block, History, normalise, tool_result, user
 from agentlab.partition import DEFAULT_CAP, run_batches
 from agentlab.permissions.decision import Circumstances
 from agentlab.permissions.gate import Gate
@@ -60,17 +39,6 @@ from agentlab.side_calls import SideCalls
 from agentlab.stream import Piece, Reply, stream_reply
 from agentlab.tokens import count_message, count_request
 from agentlab.tools import Outcome, Prepared, Tool, failure, prepare
-
-NUDGE = (
-    "You stopped, but you have not said that the task is complete. If work is left, go on with it "
-    "now instead of describing it. Call TaskComplete only when everything is done: not while a "
-    "question is open (decide it yourself), not right after an error (mend it first), not while "
-    "a part of the task is left."
-)
-CUT_OFF = (
-    "Your reply was cut off at max_tokens in the middle of a call to {name}, so nothing of it was "
-    "run. You have room for {room} tokens now. Make the call again, in smaller pieces if need be."
-)
 
 
 @dataclass(frozen=True)
@@ -115,8 +83,9 @@ class Setup:
         if self.compaction is not None and self.compaction.level == "api":
             window = window_of(self.compaction, self.model)
             if window:
-                thinks = bool(self.thinking)
-                request = with_api_edits(request, self.compaction, window, thinking=thinks)
+                request = with_api_edits(
+                    request, self.compaction, window, thinking=bool(self.thinking), pins=self.pins
+                )
         return with_breakpoints(request) if self.cache else request
 
     def circumstances(self, state: State) -> Circumstances:
@@ -141,7 +110,7 @@ class State:
     started_at: float = 0.0
     context_tokens: int = 0  # prompt and reply of the last call, as counted by the server
     blocked: int = 0  # tokens at the last compaction that could not free enough
-    refused: bool = False  # the last request was refused as too long
+    refused: bool = False  # the last request was too long, or left no room for the reply
     max_tokens: int = 0  # more room after a reply that was cut off; 0: as in the setup
     tool_calls: int = 0
     recent: tuple[Signature, ...] = ()  # the last calls with their results
@@ -205,14 +174,16 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         reply.distinct_ids(set(history.ids))
 
         # What does its end mean? The reply enters the history only if it is whole.
-        state = replace(state, turn=turn, refused=False)
-        state = interpret(setup, _count(setup, state, reply), reply)
-        if keeps(reply):
+        state = interpret(setup, _count(setup, replace(state, turn=turn), reply), reply)
+        kept = keeps(reply) and not state.refused
+        if kept:
             history.append(reply.message)
-        yield setup.event("assistant.message", turn, **reply.to_dict(), kept=keeps(reply))
+        if reply.edits:
+            yield setup.event("context.edited", turn, edits=reply.edits)
+        yield setup.event("assistant.message", turn, **reply.to_dict(), kept=kept)
 
         # Run what it asked for. The results stand in the history before the first tool starts.
-        calls = reply.calls() if keeps(reply) else []
+        calls = reply.calls() if kept else []
         if calls:
             history.append(user(*(tool_result(call["id"], INTERRUPTED, True) for call in calls)))
         async with aclosing(run_calls(setup, state, reply, calls)) as pieces:
@@ -229,7 +200,7 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
 
         # Go on, or not?
         state = decide(setup, state, completion(calls, history[-1]))
-        state, note, heard = await hear_stop_hooks(setup, state, follow_up(state, reply))
+        state, note, heard = await hear_stop_hooks(setup, state, follow_up(setup, state, reply))
         for kind, data in heard:
             state = charge(state, kind, data)
             yield setup.event(kind, turn, **data)
@@ -243,108 +214,6 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         normalise(history)
     for event in ending(setup, state, turn):
         yield event
-
-
-def keeps(reply: Reply) -> bool:
-    """Whether a reply enters the history: not if it is empty, refused, or cut off within a call."""
-    if not reply.blocks or reply.stop_reason == "refusal":
-        return False
-    return not reply.calls() or reply.stop_reason in ("tool_use", "end_turn")
-
-
-def interpret(setup: Setup, state: State, reply: Reply) -> State:
-    """The state after a reply: its stop reason says whether the run goes on, or how it ended."""
-    limits, room = setup.limits, state.max_tokens or setup.max_tokens
-    if keeps(reply):
-        state = replace(state, text=text_of(reply.message))
-
-    def end(status: str, detail: str = "") -> State:
-        return replace(state, status=status, detail=detail)
-
-    match reply.stop_reason:
-        case "tool_use" | "end_turn" if reply.calls():
-            return replace(state, max_tokens=0, cut_offs=0, pauses=0, empty_replies=0)
-        case "end_turn" | "stop_sequence":
-            return end("completed")
-        case "pause_turn" if state.pauses < limits.pauses:
-            return replace(state, pauses=state.pauses + 1)
-        case "pause_turn":
-            return end("error", f"the model paused {limits.pauses + 1} times in a row")
-        case "max_tokens" if reply.calls() and state.cut_offs < limits.cut_offs:
-            return replace(state, cut_offs=state.cut_offs + 1, max_tokens=larger(room, setup.model))
-        case "max_tokens":
-            return end("truncated", f"the reply did not fit into max_tokens={room}")
-        case "tool_use" if state.empty_replies < limits.empty_replies:  # announced, but none made
-            return replace(state, empty_replies=state.empty_replies + 1)
-        case "tool_use":
-            return end("error", "the model announced a tool call and made none")
-        case "refusal":
-            return end("refusal", reply.stop_detail or "the model declined to answer")
-        case "model_context_window_exceeded":
-            return end("window_exceeded", "the conversation no longer fits into the model's window")
-        case other:
-            return end("error", f"unknown stop reason {other!r}, which is not taken for success")
-
-
-def decide(setup: Setup, state: State, summary: str | None) -> State:
-    """The state at the end of a turn: done, going round in circles, or (autopilot) not done."""
-    if summary is not None:
-        return replace(state, status="task_complete", text=summary)
-    if state.status == "completed" and setup.autopilot:
-        if state.nudges < setup.limits.nudges:
-            return replace(state, status="", nudges=state.nudges + 1)
-        detail = f"stopped {state.nudges + 1} times without TaskComplete"
-        return replace(state, status="no_completion", detail=detail)
-    if not state.status:
-        status, detail = repeating(setup.limits, state.recent, state.failures)
-        return replace(state, status=status, detail=detail)
-    return state
-
-
-def completion(calls: list[Block], results: Message) -> str | None:
-    """The summary, if one of the calls was a TaskComplete that went well."""
-    for call, result in zip(calls, results["content"], strict=False):
-        if call["name"] == "TaskComplete" and not result.get("is_error"):
-            return str(call["input"].get("summary", ""))
-    return None
-
-
-def follow_up(state: State, reply: Reply) -> str:
-    """What the harness itself says to the model before the next turn, if anything."""
-    if reply.stop_reason == "max_tokens" and reply.calls():
-        return CUT_OFF.format(name=reply.calls()[-1]["name"], room=state.max_tokens)
-    return NUDGE if reply.stop_reason in ("end_turn", "stop_sequence") and not reply.calls() else ""
-
-
-def remember(state: State, calls: list[Block], results: Message) -> State:
-    """The state after the calls of a turn: counted, and remembered to detect repetition.
-
-    Repeating and failing are counted over turns: of calls that are alike within one turn only one
-    is remembered, and a tool has failed in a turn if all of its calls have.
-    """
-    news: list[Signature] = []
-    failed, well = [], set()
-    for call, result in zip(calls, results["content"], strict=False):
-        made = signature(call, result)
-        if not any(alike(made, other) for other in news):
-            news.append(made)
-        if result.get("is_error"):
-            failed.append(call["name"])
-        else:
-            well.add(call["name"])
-    return replace(
-        state,
-        tool_calls=state.tool_calls + len(calls),
-        recent=(*state.recent, *news)[-WINDOW:],
-        failures=_failures(state.failures, [name for name in failed if name not in well]),
-    )
-
-
-def _failures(before: tuple[str, int], failed: list[str]) -> tuple[str, int]:
-    name, count = before
-    if name in failed:
-        return name, count + 1
-    return (failed[0], 1) if failed else ("", 0)
 
 
 def turn_end(setup: Setup, state: State, reply: Reply) -> Event:

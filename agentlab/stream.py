@@ -37,6 +37,7 @@ class Reply:
         self.stop_reason: str | None = None
         self.stop_detail = ""
         self.broken_json: dict[str, str] = {}  # call id -> what was sent instead of JSON
+        self.edits: list[dict[str, Any]] = []  # what the API left out of the prompt, as asked
         self.done = False
         self._usage: dict[str, Any] = {}
         self._json: dict[int, list[str]] = {}
@@ -61,6 +62,11 @@ class Reply:
     def calls(self) -> list[Block]:
         """The tool calls, in order."""
         return [block for block in self.blocks if block["type"] == "tool_use"]
+
+    @property
+    def summarised(self) -> bool:
+        """Whether the API put its own summary first, and ignores all that stood before."""
+        return any(block["type"] == "compaction" for block in self.blocks)
 
     def distinct_ids(self, seen: set[str]) -> None:
         """Mend ids that are blank, invalid or used before, before the message is stored."""
@@ -105,6 +111,8 @@ class Reply:
                 details = getattr(raw.delta, "stop_details", None)
                 self.stop_detail = (getattr(details, "explanation", None) or "") if details else ""
                 self._usage = latest(self._usage, raw.usage.to_dict())
+                told = raw.to_dict().get("context_management") or {}
+                self.edits = list(told.get("applied_edits") or ())
             case "message_stop":
                 self.done = True
         return None
@@ -130,6 +138,8 @@ class Reply:
                 return "assistant.tool_delta", piece
             case "signature_delta":
                 block["signature"] = delta.signature
+            case "compaction_delta":  # the API's own summary, in one piece
+                block |= {k: v for k, v in delta.to_dict().items() if k != "type" and v is not None}
             case "citations_delta":
                 block.setdefault("citations", []).append(delta.citation.to_dict())
         return None

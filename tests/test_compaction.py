@@ -802,7 +802,7 @@ async def test_the_edits_go_with_other_betas_and_the_apis_summary_is_told_what_t
 ):
     request = {"model": THINKER, "max_tokens": 500, "messages": work(2), "tools": TOOLS,
                "extra_headers": {"anthropic-beta": "compact-2026-09-04"}}  # fmt: skip
-    made = with_api_edits(request, Compaction("api"), 200_000, summarise=True, pins=["use tabs"])
+    made = with_api_edits(request, Compaction("api", api_summary=True), 200_000, pins=["use tabs"])
     betas = made["extra_headers"]["anthropic-beta"].split(",")
     assert betas == ["compact-2026-09-04", "context-management-2025-06-27", "compact-2026-01-12"]
     *_, last = made["extra_body"]["context_management"]["edits"]

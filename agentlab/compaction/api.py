@@ -6,10 +6,10 @@ stays valid and nothing has to be rebuilt here, but the cached prefix still brea
 was cleared, and only servers that have this beta do it. Names and rules: the vendor's pages on
 context editing and on compaction, and SDK 2.14.0 (2026-11).
 
-The API's summary (``summarise=True``) stands in a block at the front of a reply, and everything
+The API's summary (``Compaction(api_summary=True)``) stands in a block at the front of a reply, and everything
 before that block is ignored from then on: the task and the pinned constraints too. The
-instructions ask for them word for word, but a model writes that summary. To be sure, say them
-again in the next user message (`reminder`).
+instructions ask for them word for word, but a model writes that summary. To be sure, the loop says
+the pinned ones again with the next results (`reminder`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ def with_api_edits(
     window: int,
     *,
     thinking: bool = False,
-    summarise: bool = False,
     pins: Iterable[str] = (),
 ) -> dict[str, Any]:
     """The same request, asking the API to clear what is old (and to summarise) when it is large.
@@ -59,7 +58,7 @@ def with_api_edits(
         }
     )
     betas = [EDITS_BETA]
-    if summarise:
+    if settings.api_summary:
         limit = max(limit, LEAST_SUMMARY_TRIGGER)
         told = "\n".join(
             [settings.instructions, "Repeat word for word what the user wants and these:", *pins]
@@ -76,6 +75,11 @@ def with_api_edits(
         },
         "extra_body": {**request.get("extra_body", {}), "context_management": {"edits": edits}},
     }
+
+
+def unread(messages: Sequence[Message]) -> int:
+    """How many messages at the front the API no longer reads: it has put a summary after them."""
+    return max((i for i, m in enumerate(messages) if _holds_summary(m)), default=0)
 
 
 def reminder(messages: Sequence[Message], pins: Iterable[str] = ()) -> str:
@@ -107,3 +111,7 @@ def as_edited(messages: Sequence[Message], keep_uses: int) -> list[Message]:
 def _asks(message: Message) -> bool:
     blocks: list[Block] = blocks_of(message)
     return message["role"] == "user" and not any(b["type"] == "tool_result" for b in blocks)
+
+
+def _holds_summary(message: Message) -> bool:
+    return any(block["type"] == "compaction" for block in blocks_of(message))

@@ -164,6 +164,8 @@ async def compact(
     Raises CannotCompact: calls are open, or no level does.
     """
     settings = settings or Compaction(level)
+    if not history:
+        raise CannotCompact("there is nothing to compact yet")
     if open_calls(history):
         raise CannotCompact("a tool call has no result yet; after it there is time")
     sizes = [count_message(message) for message in history]

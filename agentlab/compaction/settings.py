@@ -48,6 +48,7 @@ class Compaction:
     memory: str = ""  # of the project, for "summary+memory"
     instructions: str = ""  # for the summary: what matters above all
     pins: tuple[str, ...] = ()
+    api_summary: bool = False  # at level "api": the API may also write a summary of its own
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:

@@ -1,0 +1,181 @@
+"""A context shortened by the API, by a reply that no longer fitted, or because the user asks."""
+
+import pytest
+
+from agentlab.agent import Agent
+from agentlab.compaction import Compaction, validate
+from agentlab.compaction.kept import PINNED
+from agentlab.events import EVENTS
+from agentlab.hooks import Hooks, on
+from agentlab.messages import blocks_of, text_of
+from agentlab.providers import connect
+from agentlab.simulator.scenario import _REGISTRY, all_scenarios, scenario
+from agentlab.tools import tool
+from agentlab.transcript import history_of, load
+
+FILES = 8
+
+
+@pytest.fixture(autouse=True)
+def reader():
+    """A scenario that reads many files, and says at the end what it still sees."""
+    all_scenarios()
+    before = dict(_REGISTRY)
+
+    @scenario("many-files", opens=r"^read them all")
+    def many(chat):
+        """Reads files one after the other."""
+        for number in range(FILES):
+            yield chat.think(f"File {number}.").call("Look", name=f"f{number}")
+        yield chat.say(f"All {FILES} read; pinned: {chat.sees('- never touch legacy/')}")
+
+    @scenario("crowded", opens=r"^say it in a full window")
+    def crowded(chat):
+        """Breaks off because the window is full, as long as it sees the old messages or is told."""
+        if chat.decide(chat.sees("answer 0:") or "always" in chat.task):
+            yield chat.say("It begins with").stop("model_context_window_exceeded")
+        yield chat.say("It begins with A.")
+
+    yield
+    _REGISTRY.clear()
+    _REGISTRY.update(before)
+
+
+@tool(name="Look", is_read_only=True)
+def look(name: str) -> str:
+    """Look at a file."""
+    return f"PORT_{name.upper()} = 1\n" + "word " * 600
+
+
+@tool(name="Look", is_read_only=True)
+def look_at_much(name: str) -> str:
+    """Look at a large file."""
+    return f"PORT_{name.upper()} = 1\n" + "word " * 12_000
+
+
+def agent(tools=(look,), **arguments):
+    return Agent(tools=list(tools), max_tokens=1_000, endpoint=connect(), **arguments)
+
+
+async def events_of(made, task="read them all"):
+    return [event async for event in made.run(task) if not event.live]
+
+
+def of(events, *types):
+    return [event for event in events if event.type in types]
+
+
+async def test_what_the_api_cleared_is_told_before_the_reply(tmp_path):
+    path = tmp_path / "run.jsonl"
+    settings = Compaction("api", window=9_000, summary_tokens=400)
+    events = await events_of(agent(compaction=settings, transcript=path))
+    edited = of(events, "context.edited")
+    assert edited
+    for event in edited:
+        assert set(event.data) == set(EVENTS["context.edited"])
+        assert any(edit["cleared_input_tokens"] > 0 for edit in event.edits)
+        after = events[events.index(event) + 1]
+        assert (after.type, after.turn) == ("assistant.message", event.turn)
+    kinds = {edit["type"] for event in edited for edit in event.edits}
+    assert "clear_tool_uses_20250919" in kinds
+    assert of(load(path).events, "context.edited")
+    assert len(history_of(load(path).events)) == 2 * FILES + 2  # here it is whole
+
+
+async def test_a_summary_of_the_api_is_kept_and_the_pinned_constraints_are_said_again():
+    settings = Compaction("api", at=0.5, window=100_000, keep_rounds=100, api_summary=True)
+    made = agent([look_at_much], compaction=settings)
+    made.pin("never touch legacy/")
+    events = await events_of(made)
+    summaries = [b for m in made.history for b in blocks_of(m) if b["type"] == "compaction"]
+    assert summaries
+    assert all(block["content"] for block in summaries)
+    assert of(events, "session.end")[0].text == f"All {FILES} read; pinned: True"
+    for index, message in enumerate(made.history[:-1]):
+        if any(block["type"] == "compaction" for block in blocks_of(message)):
+            told = [b["text"] for b in made.history[index + 1]["content"] if b["type"] == "text"]
+            assert f"{PINNED}\n- never touch legacy/" in told
+    assert validate(made.history) == []
+
+
+async def test_with_the_next_task_a_constraint_is_said_again_if_the_api_dropped_it():
+    history = [
+        {"role": "user", "content": f"read them all\n{PINNED}\n- never touch legacy/"},
+        {"role": "assistant", "content": [
+            {"type": "compaction", "content": "All was read."}, {"type": "text", "text": "Done."},
+        ]},
+    ]  # fmt: skip
+    made = agent(history=history, compaction=Compaction("api", api_summary=True))
+    made.pin("never touch legacy/")
+    await events_of(made, "and now?")
+    said = [block["text"] for block in blocks_of(made.history[2]) if block["type"] == "text"]
+    assert said == ["and now?", f"{PINNED}\n- never touch legacy/"]
+
+
+async def test_a_reply_that_the_full_window_cut_off_is_asked_for_again_after_a_compaction():
+    made = agent(compaction=Compaction("truncate", keep=0.05, window=40_000))
+    made.history.extend(_talk())
+    events = await events_of(made, "say it in a full window")
+    assert [event.reason for event in of(events, "context.compacted")] == ["refused"]
+    assert of(events, "session.end")[0].status == "completed"
+    assert [event.kept for event in of(events, "assistant.message")] == [False, True]
+    assert text_of(made.history[-1]) == "It begins with A."
+
+
+async def test_if_the_window_is_full_once_more_the_run_ends():
+    made = agent(compaction=Compaction("truncate", keep=0.05, window=40_000))
+    made.history.extend(_talk())
+    events = await events_of(made, "say it in a full window, always")
+    assert of(events, "session.end")[0].status == "window_exceeded"
+    assert len(of(events, "assistant.message")) == 2
+
+
+def _talk():
+    for number in range(12):
+        yield {"role": "user", "content": f"question {number}: " + "what " * 300}
+        yield {"role": "assistant", "content": f"answer {number}: " + "that " * 300}
+
+
+async def test_a_history_is_compacted_when_the_user_asks(tmp_path):
+    path = tmp_path / "run.jsonl"
+    heard = []
+
+    @on("PreCompact")
+    def before(event):
+        heard.append((event["trigger"], event["custom_instructions"]))
+
+    made = agent(transcript=path, hooks=Hooks([before]))
+    made.pin("never touch legacy/")
+    await events_of(made)
+    old = len(made.history)
+    events = await made.compact("the ports")
+    assert [event.type for event in events][-1] == "context.compacted"
+    assert events[-1].level == "summary"
+    assert heard == [("manual", "the ports")]
+    assert len(made.history) < old
+    assert validate(made.history) == []
+    assert history_of(load(path).events) == made.history
+    done = await made.ask("anything else?")
+    assert done.status == "completed"
+    assert history_of(load(path).events) == made.history
+    assert len(Agent.resume(path, tools=[look]).history) == len(made.history)
+
+
+async def test_what_cannot_be_made_shorter_stays_and_says_why():
+    made = agent()
+    assert [event.type for event in await made.compact()] == ["context.not_compacted"]
+    await made.ask("hello")
+    before = list(made.history)
+    events = await made.compact()
+    assert events[-1].type == "context.not_compacted"
+    assert events[-1].problem
+    assert list(made.history) == before
+
+
+async def test_nothing_is_compacted_while_the_agent_is_at_work():
+    made = agent()
+    async for event in made.run("read them all"):
+        if event.type == "assistant.turn_start" and event.turn == 2:
+            with pytest.raises(RuntimeError, match="at work"):
+                await made.compact()
+            break
