@@ -6,8 +6,8 @@ stays valid and nothing has to be rebuilt here, but the cached prefix still brea
 was cleared, and only servers that have this beta do it. Names and rules: the vendor's pages on
 context editing and on compaction, and SDK 2.14.0 (2026-11).
 
-The API's summary (``Compaction(api_summary=True)``) stands in a block at the front of a reply, and everything
-before that block is ignored from then on: the task and the pinned constraints too. The
+The API's summary (``Compaction(api_summary=True)``) stands in a block at the front of a reply, and
+everything before that block is ignored from then on: the task and the pinned constraints too. The
 instructions ask for them word for word, but a model writes that summary. To be sure, the loop says
 the pinned ones again with the next results (`reminder`).
 """
