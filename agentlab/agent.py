@@ -211,7 +211,7 @@ class Agent:
         """Make the history shorter now, at the level that is set, else by a summary.
 
         ``instructions``: what matters above all. Returns what happened as events; the old history
-        stays if one of them is ``context.not_compacted``, which says why, or if a hook denied it.
+        stays if one of them is ``context.not_compacted``, which says why.
         Raises RuntimeError if the agent is at work.
         """
         self._not_at_work()
@@ -220,17 +220,19 @@ class Agent:
         setup = replace(self._ready(), compaction=settings)
         state = loop.State(self.history, started_at=setup.clock.now())
         tokens = count_request(setup.system, list(setup.definitions), self.history)
+        events: list[Event] = []
         self._running = True
         try:
-            _, heard = await make_room(setup, state, tokens, "asked")
+            async with aclosing(make_room(setup, state, tokens, "asked")) as pieces:
+                async for kind, data in pieces:
+                    event = setup.event(kind, 0, **data)
+                    self._store(event)
+                    events += [] if event.live else [event]
+                    if kind == "context.compacted":
+                        self._told = len(self.history)
+                        self._forget_contents()
         finally:
             self._running = False
-        events = [setup.event(kind, 0, **data) for kind, data in heard]
-        for event in events:
-            self._store(event)
-        if any(event.type == "context.compacted" for event in events):
-            self._told = len(self.history)
-            self._forget_contents()
         return events
 
     async def run(self, task: str) -> AsyncGenerator[Event, None]:

@@ -62,6 +62,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "tool.execution_complete": ("tool_use_id", "name", "content", "is_error", "traceback"),
     "model.retry": ("attempt", "reason", "wait_s"),
     "model.side_call": ("purpose", "model", "usage", "cost_usd"),
+    "context.compacting": ("reason", "tokens"),  # it has begun, and may take some seconds
     "context.compacted": (
         "level",
         "reason",
@@ -80,7 +81,13 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "session.idle": ("status",),
 }
 LIVE = frozenset(
-    ("assistant.thinking_delta", "assistant.text_delta", "assistant.tool_delta", "session.idle")
+    (
+        "assistant.thinking_delta",
+        "assistant.text_delta",
+        "assistant.tool_delta",
+        "context.compacting",
+        "session.idle",
+    )
 )
 
 

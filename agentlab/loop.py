@@ -23,7 +23,12 @@ from typing import Any
 from agentlab.caching import with_breakpoints
 from agentlab.clock import ANSWER_S, Clock
 from agentlab.compaction.api import with_api_edits
-from agentlab.compaction.making_room import make_room, window_of
+from agentlab.compaction.making_room import (
+    after_compaction,
+    make_room,
+    reason_to_compact,
+    window_of,
+)
 from agentlab.compaction.settings import Compaction
 from agentlab.costs import NO_USAGE, Usage
 from agentlab.deciding import completion, decide, follow_up, interpret, keeps, remember
@@ -141,12 +146,11 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
             normalise(history)
         tokens = _next_prompt(setup, state)
         status, detail = over_limit(setup, state, tokens)
-        if not status:  # Hardly any room left in the window? Then go on with a shorter history.
-            reason = "refused" if state.refused else ""
-            state, heard = await make_room(setup, state, tokens, reason)
-            for kind, data in heard:
-                state = charge(state, kind, data)
-                yield setup.event(kind, state.turn, **data)
+        if not status and (reason := reason_to_compact(setup, state, tokens)):
+            async with aclosing(make_room(setup, state, tokens, reason)) as pieces:
+                async for kind, data in pieces:
+                    state = after_compaction(setup, charge(state, kind, data), kind, data)
+                    yield setup.event(kind, state.turn, **data)
             if state.status:
                 break
             tokens = _next_prompt(setup, state)

@@ -1,5 +1,7 @@
 """A context shortened by the API, by a reply that no longer fitted, or because the user asks."""
 
+import asyncio
+
 import pytest
 
 from agentlab.agent import Agent
@@ -159,6 +161,43 @@ async def test_a_history_is_compacted_when_the_user_asks(tmp_path):
     assert done.status == "completed"
     assert history_of(load(path).events) == made.history
     assert len(Agent.resume(path, tools=[look]).history) == len(made.history)
+
+
+async def test_cancelled_right_after_a_compaction_the_transcript_holds_the_same_history(
+    tmp_path,
+):
+    path, waiting = tmp_path / "run.jsonl", asyncio.Event()
+
+    @on("PostCompact")
+    async def hangs(event):
+        waiting.set()
+        await asyncio.sleep(60)
+
+    settings = Compaction(window=9_000, summary_tokens=400)
+    made = agent(compaction=settings, hooks=Hooks([hangs]), transcript=path)
+    task = made.start("read them all")
+    await asyncio.wait_for(waiting.wait(), 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert of(load(path).events, "context.compacted")
+    assert history_of(load(path).events) == made.history
+
+
+async def test_that_it_began_is_told_at_once_and_that_a_hook_put_it_off_too():
+    @on("PreCompact")
+    def before(event):
+        return {"decision": "block", "reason": "not now"}
+
+    settings = Compaction(window=40_000, at=0.1)
+    made = agent(compaction=settings, hooks=Hooks([before]))
+    events = [event async for event in made.run("read them all")]
+    began = [index for index, event in enumerate(events) if event.type == "context.compacting"]
+    assert began
+    told = of(events, "context.not_compacted")
+    assert {event.problem for event in told} == {"put off by [hook before] not now"}
+    assert len(told) == len(began)
+    assert not of(events, "context.compacted")
 
 
 async def test_what_cannot_be_made_shorter_stays_and_says_why():

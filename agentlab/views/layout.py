@@ -227,9 +227,13 @@ class Layout:
         bar = Bar("side_call", start, self.now, label, "done", events=(self._keep(event),))
         row.bars.append(bar)
 
+    def _compacting(self, event: Event) -> None:
+        self._row_of(event).bars.append(Bar("summary", self.now, self.now, "compacting"))
+
     def _compacted(self, event: Event) -> None:
         """One bar for a compaction, over the side calls that wrote its summary."""
         row, source = self._row_of(event), self._keep(event)
+        self._no_longer_compacting(row)
         calls: list[Bar] = []
         while row.bars and row.bars[-1].label == PURPOSE:
             calls.insert(0, row.bars.pop())
@@ -242,6 +246,10 @@ class Layout:
         row.bars.append(bar)
         row.text = row.text or f"{label} tokens ({one_line(event.data.get('level') or '', 20)})"
 
+    def _no_longer_compacting(self, row: Row) -> None:
+        """What it came to has a bar of its own."""
+        row.bars = [b for b in row.bars if (b.kind, b.status) != ("summary", "running")]
+
     def _refused(self, row: Row, at: float) -> None:
         """The request that a row waits for was too long: the compaction is the answer to it."""
         for bar in row.bars:
@@ -250,6 +258,11 @@ class Layout:
 
     def _warned(self, event: Event) -> None:
         """What the harness has to say (budget, a compaction that failed), in a line of its own."""
+        if event.agent in self._open:
+            self._no_longer_compacting(self.rows[self._open[event.agent]])
+            if not self.rows[-1].bars:  # nothing else has begun in it
+                self.rows.pop()
+                del self._open[event.agent]
         row = Row("user", event.turn, event.agent, self.now, self.now, open=False)
         words = event.data.get("text") or f"not compacted: {event.data.get('problem') or ''}"
         row.text, row.origin = one_line(words, 400), "warning"
@@ -367,6 +380,7 @@ _TAKERS = {
     "permission.requested": Layout._asked,
     "permission.decided": Layout._decided,
     "model.side_call": Layout._side_call,
+    "context.compacting": Layout._compacting,
     "context.compacted": Layout._compacted,
     "context.not_compacted": Layout._warned,
     "budget.warning": Layout._warned,

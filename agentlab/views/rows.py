@@ -81,7 +81,7 @@ class Row:
     @property
     def only_beside(self) -> bool:
         """True if the harness worked here, and the model was not asked (yet)."""
-        return bool(self.bars) and all(bar.kind in ("side_call", "summary") for bar in self.bars)
+        return all(bar.kind in ("side_call", "summary") for bar in self.bars)
 
     def groups(self) -> list[Group]:
         """What ran together: calls that overlap, in groups of two or more."""

@@ -225,6 +225,12 @@ class Player:
     def _warning(self, event: Event) -> None:
         self._line(f"  {one_line(event.data.get('text') or '', 120)}", "yellow")
 
+    def _compacting(self, event: Event) -> None:
+        self._spin("making the history shorter")
+
+    def _not_compacted(self, event: Event) -> None:
+        self._line(f"  not compacted: {one_line(event.data.get('problem') or '', 200)}", "yellow")
+
     def _compacted(self, event: Event) -> None:
         before, after = (number(event.data.get(f"{w}_tokens")) for w in ("before", "after"))
         level = one_line(event.data.get("level") or "", 30)
@@ -298,7 +304,9 @@ _SHOWN = {
     "assistant.turn_end": Player._turn_end,
     "model.side_call": Player._side_call,
     "budget.warning": Player._warning,
+    "context.compacting": Player._compacting,
     "context.compacted": Player._compacted,
+    "context.not_compacted": Player._not_compacted,
     "session.task_complete": Player._complete,
     "session.end": Player._end,
 }

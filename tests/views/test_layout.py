@@ -233,3 +233,23 @@ def test_a_wait_grows_while_nothing_is_heard_unless_the_clock_is_virtual(stream)
         before = picture.layout.reach
         picture.idle(2.0)
         assert round(picture.layout.reach - before, 6) == grown
+
+
+def test_a_compaction_that_comes_to_nothing_leaves_no_row():
+    about = {"reason": "share", "tokens": 900}
+    live = [
+        Event("session.start", 0.0, 0, "main", {"model": "m"}),
+        Event("user.message", 0.0, 0, "main", {"message": {"role": "user", "content": "go"}}),
+        Event("context.compacting", 1.0, 0, "main", about),
+    ]
+    assert [bar.label for bar in Layout(live).rows[-1].bars] == ["compacting"]
+    live += [
+        Event("context.not_compacted", 2.0, 0, "main", {"problem": "no", **about}),
+        Event("assistant.turn_start", 2.0, 1, "main", {"messages": 1, "input_tokens": 900}),
+    ]
+    stored = [each for each in live if not each.live]
+    rows = [
+        [(row.kind, row.text, row.start) for row in Layout(seen).rows] for seen in (live, stored)
+    ]
+    assert rows[0] == rows[1]
+    assert [kind for kind, *_ in rows[0]] == ["user", "user", "turn"]
