@@ -135,12 +135,12 @@ def _check(endpoint: Endpoint) -> None:
     if endpoint.unpriced:
         raise BudgetSpent(
             f"A request went to {endpoint.unpriced}, whose price is not known, so the budget of "
-            f"${endpoint.budget_usd:.2f} cannot be kept and nothing was sent. Make a new endpoint "
+            f"{budget(endpoint.budget_usd)} cannot be kept and nothing was sent. Make a new endpoint "
             "with connect(), and name a model that has a price."
         )
     if endpoint.spent_usd >= endpoint.budget_usd:
         raise BudgetSpent(
-            f"${endpoint.spent_usd:.4f} of ${endpoint.budget_usd:.2f} is spent, so nothing "
+            f"${endpoint.spent_usd:.4f} of {budget(endpoint.budget_usd)} is spent, so nothing "
             "was sent. To go on: connect(..., budget_usd=...)."
         )
 

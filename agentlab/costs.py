@@ -14,6 +14,7 @@ Built in chapter 09.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -77,13 +78,14 @@ class Usage:
     def from_dict(cls, counts: Mapping[str, Any]) -> Usage:
         """The inverse of `to_dict`; other keys are ignored. Reads older transcripts too."""
         counts = {**counts, **_renamed(counts)}
-        return cls(**{name: counts.get(name) or 0 for name in _FIELDS})
+        return cls(**{name: _tokens(counts.get(name)) for name in _FIELDS})
 
     @classmethod
     def from_api(cls, usage: Any) -> Usage:
         """From the ``usage`` of a reply (a dict or the SDK's object), all its steps together.
 
-        Missing and null counts are 0.
+        Counts that are missing or null, or no numbers from 0 on, are 0: what a server reports badly
+        must not end a run that was paid.
         """
         total = NO_USAGE
         for _, used in steps_of(usage):
@@ -97,19 +99,21 @@ class Usage:
         Chat completions and responses, and servers that speak the same. Reasoning is thinking.
         """
         counts = _plain(usage)
-        of_prompt = _first(counts, "prompt_tokens_details", "input_tokens_details") or {}
-        of_reply = _first(counts, "completion_tokens_details", "output_tokens_details") or {}
-        prompt = _first(counts, "prompt_tokens", "input_tokens") or 0
+        of_prompt = _plain(_first(counts, "prompt_tokens_details", "input_tokens_details"))
+        of_reply = _plain(_first(counts, "completion_tokens_details", "output_tokens_details"))
+        prompt = _tokens(_first(counts, "prompt_tokens", "input_tokens"))
+        output = _tokens(_first(counts, "completion_tokens", "output_tokens"))
         cached = {**counts, **of_prompt}
-        read = min(prompt, _first(cached, "cached_tokens", "prompt_cache_hit_tokens") or 0)
-        written = _first(cached, "cache_write_tokens", "cache_creation_tokens") or 0
+        read = _tokens(_first(cached, "cached_tokens", "prompt_cache_hit_tokens"))
+        read = min(prompt, read)
+        written = _tokens(_first(cached, "cache_write_tokens", "cache_creation_tokens"))
         written = min(prompt - read, written)
         return cls(
             input_tokens=prompt - read - written,
             cache_read_tokens=read,
             cache_write_5m_tokens=written,
-            output_tokens=_first(counts, "completion_tokens", "output_tokens") or 0,
-            thinking_tokens=of_reply.get("reasoning_tokens") or 0,
+            output_tokens=output,
+            thinking_tokens=min(output, _tokens(of_reply.get("reasoning_tokens"))),
         )
 
 
@@ -139,11 +143,11 @@ def steps_of(usage: Any) -> list[tuple[str | None, Usage]]:
     2026-10). Each step has a price tier of its own.
     """
     counts = _plain(usage)
-    listed = [_plain(step) for step in counts.get("iterations") or ()]
+    listed = _iterations(counts)
     if not listed:
         return [(None, _step(counts))]
     steps = [(step.get("model"), _step(step)) for step in listed]
-    thinking = _step(counts).thinking_tokens
+    thinking = _thinking(counts)
     if thinking and not any(used.thinking_tokens for _, used in steps):
         model, last = steps[-1]  # only the top says how much of the output was thinking
         steps[-1] = (model, replace(last, thinking_tokens=min(thinking, last.output_tokens)))
@@ -162,7 +166,7 @@ def context_tokens(usage: Any) -> int:
     counts = _plain(usage)
     if "prompt_tokens" in counts:
         return Usage.from_openai(counts).total_tokens
-    listed = [_plain(step) for step in counts.get("iterations") or ()]
+    listed = _iterations(counts)
     if not listed:
         return _step(counts).total_tokens
     answers = [step for step in listed if step.get("type") in ("message", "fallback_message")]
@@ -206,10 +210,21 @@ def price_reply(usage: Any, model: str | None) -> float | None:
 
 
 def dollars(amount: float | None) -> str:
-    """An amount to the precision that matters: ``$0.0013``, ``$1.20``, ``unknown``."""
+    """An amount to the precision that matters: ``$0.0013``, ``$1.20``, ``unknown``.
+
+    What cost something is not shown as nothing: one small call can cost ``$0.000045``.
+    """
     if amount is None:
         return "unknown"
-    return f"${amount:.2f}" if amount >= 1 else f"${amount:.4f}"
+    if amount >= 1:
+        return f"${amount:.2f}"
+    return f"${amount:.6f}" if 0 < amount < 0.0001 else f"${amount:.4f}"
+
+
+def budget(amount: float) -> str:
+    """A limit in dollars, without the zeros that say nothing: ``$0.50``, ``$0.4987``."""
+    whole, _, rest = f"{amount:.6f}".partition(".")
+    return f"${whole}.{rest.rstrip('0'):0<2}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -270,18 +285,32 @@ def bill(usage: Usage, model: str, *, batch: bool = False, table: PriceTable | N
 
 def _step(counts: Mapping[str, Any]) -> Usage:
     """One step of a reply. What of the writes is not said to be for an hour is for five minutes."""
-    writes = _plain(counts.get("cache_creation") or {})
-    details = _plain(counts.get("output_tokens_details") or {})
-    hour = writes.get("ephemeral_1h_input_tokens") or 0
-    five = writes.get("ephemeral_5m_input_tokens") or 0
+    writes = _plain(counts.get("cache_creation"))
+    hour = _tokens(writes.get("ephemeral_1h_input_tokens"))
+    five = _tokens(writes.get("ephemeral_5m_input_tokens"))
+    output = _tokens(counts.get("output_tokens"))
     return Usage(
-        input_tokens=counts.get("input_tokens") or 0,
-        cache_read_tokens=counts.get("cache_read_input_tokens") or 0,
-        cache_write_5m_tokens=max(five, (counts.get("cache_creation_input_tokens") or 0) - hour),
+        input_tokens=_tokens(counts.get("input_tokens")),
+        cache_read_tokens=_tokens(counts.get("cache_read_input_tokens")),
+        cache_write_5m_tokens=max(five, _tokens(counts.get("cache_creation_input_tokens")) - hour),
         cache_write_1h_tokens=hour,
-        output_tokens=counts.get("output_tokens") or 0,
-        thinking_tokens=details.get("thinking_tokens") or 0,
+        output_tokens=output,
+        thinking_tokens=min(output, _thinking(counts)),
     )
+
+
+def _thinking(counts: Mapping[str, Any]) -> int:
+    return _tokens(_plain(counts.get("output_tokens_details")).get("thinking_tokens"))
+
+
+def _iterations(counts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found = counts.get("iterations")
+    return [step for step in map(_plain, found) if step] if isinstance(found, list) else []
+
+
+def _tokens(value: Any) -> int:
+    """A count as it was told, or 0 if that is no number or below 0."""
+    return round(value) if isinstance(value, int | float) and 0 < value < math.inf else 0
 
 
 def _renamed(counts: Mapping[str, Any]) -> dict[str, int]:
@@ -289,7 +318,7 @@ def _renamed(counts: Mapping[str, Any]) -> dict[str, int]:
     old = ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_1h_tokens")
     if not any(name in counts for name in old):
         return {}
-    written, read, hour = (counts.get(name) or 0 for name in old)
+    written, read, hour = (_tokens(counts.get(name)) for name in old)
     return {
         "cache_read_tokens": read,
         "cache_write_5m_tokens": max(0, written - hour),

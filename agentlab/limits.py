@@ -3,8 +3,10 @@
 Limits are numbers, checked before each request. What a request will cost is known only after it,
 so a budget of dollars or tokens has two modes. ``overshoot_one`` stops after the call that passes
 it: simple, and at most one call too dear. ``strict`` sends a request only if an upper bound of it
-still fits: nothing is ever overspent, and some of the budget is left over. Unless the limits name
-a mode, an agent takes ``strict`` where real money is spent. `warning` is for a soft mark below.
+still fits: no turn overspends, and some of the budget is left over. Side calls (a classifier, a
+summary) count as spent, but are not bounded: they are small beside the bound of a turn. Unless the
+limits name a mode, an agent takes ``strict`` where real money is spent. `warning` is for a soft
+mark below.
 
 Repetition is a pattern over the last calls *and their results*: the same question with a new
 answer (polling) is progress, the same question with the same answer three times is not. Looked for
@@ -19,7 +21,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from agentlab.costs import dollars
+from agentlab.costs import budget, dollars
 from agentlab.messages import Block
 from agentlab.models import find_model
 from agentlab.prices import prices
@@ -41,7 +43,7 @@ Signature = tuple[str, str, str]
 class Limits:
     """How far a run may go. None: no limit."""
 
-    turns: int = 25
+    turns: int | None = 25
     tokens: int | None = None  # input and output, summed over the turns
     usd: float | None = None
     mode: str = ""  # "overshoot_one" or "strict"; empty: strict where real money is spent
@@ -62,6 +64,10 @@ class Limits:
     def __post_init__(self) -> None:
         if self.mode and self.mode not in MODES:
             raise ValueError(f"Limits(mode={self.mode!r}): use one of {', '.join(MODES)}")
+        for name in ("turns", "tokens", "usd", "tool_calls", "seconds", "warn_at"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and value >= 0):
+                raise ValueError(f"Limits({name}={value!r}): a number, 0 or more; None: no limit")
         if self.warn_at is not None and not 0 < self.warn_at <= 1:
             raise ValueError(f"Limits(warn_at={self.warn_at:g}): a share between 0 and 1, or None")
         for name in ("repeats", "near_repeats"):
@@ -86,7 +92,7 @@ def over_limit(setup: Setup, state: State, next_tokens: int) -> tuple[str, str]:
     """The end status and its reason if the next request may not be sent, else two empty strings."""
     limits = setup.limits
     seconds = setup.clock.now() - state.started_at
-    if state.turn >= limits.turns:
+    if limits.turns is not None and state.turn >= limits.turns:
         return "turn_limit", f"{state.turn} turn{'s' * (state.turn != 1)} used"
     if limits.tool_calls is not None and state.tool_calls >= limits.tool_calls:
         return "tool_call_limit", f"{state.tool_calls} tool calls made"
@@ -114,7 +120,7 @@ def over_budget(setup: Setup, state: State, next_tokens: int) -> tuple[str, str]
         name = f"the price of {setup.model}" if worst is None else "the price of an earlier call"
         return "dollar_limit", f"{name} is not known, so a budget of dollars cannot be kept"
     if state.cost_usd >= limits.usd or state.cost_usd + worst > limits.usd:
-        reason = f"${state.cost_usd:.4f} of ${limits.usd:.2f} spent"
+        reason = f"${state.cost_usd:.4f} of {budget(limits.usd)} spent"
         more = f"; the next request could cost {dollars(worst)} (max_tokens={room})"
         return "dollar_limit", reason + more * strict
     return "", ""
@@ -158,7 +164,7 @@ def warning(limits: Limits, state: State) -> str:
         return ""
     parts = []
     if limits.usd is not None and state.cost_usd is not None:
-        parts.append(f"${state.cost_usd:.4f} of ${limits.usd:.2f}")
+        parts.append(f"${state.cost_usd:.4f} of {budget(limits.usd)}")
     if limits.tokens is not None:
         parts.append(f"{state.usage.total_tokens} of {limits.tokens} tokens")
     return f"{share:.0%} of the budget is spent: {', '.join(parts)}"

@@ -75,6 +75,8 @@ class CostMeter(Tabular):
         self._calls: dict[Any, Call] = {}
         self._last: dict[str, Any] = {}  # of each agent, the key of its last call
         self._runs: dict[str, int] = {}
+        self._open: dict[str, int] = {}  # of each agent, the turns that have no message yet
+        self._times: dict[Any, int] = {}  # how many turns made the very same message
         self._models: dict[str, str] = {}  # of each agent, as its session began
         for event in events:
             self.add(event)
@@ -142,13 +144,13 @@ class CostMeter(Tabular):
         if isinstance(usage, dict):
             model = str(event.data.get("model") or self._models.get(event.agent, ""))
             used = Usage.from_dict(usage)
-            key = (*self._turn(event), event.data.get("id"))
+            key = self._key(event)
             self._last[event.agent] = key
             self._calls[key] = Call(event.agent, TURNS, model, used, price(used, model))
 
     def _turn_end(self, event: Event) -> None:
         """The price that the loop noted, if it knew one: it knows which model it had asked for."""
-        cost, key = event.data.get("cost_usd"), self._last.get(event.agent)
+        cost, key = _dollars(event.data.get("cost_usd")), self._last.get(event.agent)
         if cost is not None and key is not None and key[:3] == self._turn(event):
             self._calls[key] = replace(self._calls[key], usd=cost)
 
@@ -156,7 +158,7 @@ class CostMeter(Tabular):
         data = event.data
         model, batch = str(data.get("model") or ""), bool(data.get("batch"))
         used = Usage.from_dict(data.get("usage") or {})
-        cost = data.get("cost_usd")
+        cost = _dollars(data.get("cost_usd"))
         if cost is None:
             cost = price(used, model, batch=batch)
         purpose = str(data.get("purpose") or "side call")
@@ -165,17 +167,37 @@ class CostMeter(Tabular):
     def _retry(self, event: Event) -> None:
         self.lost += 1
 
+    def _turn_start(self, event: Event) -> None:
+        self._open[event.agent] = self._open.get(event.agent, 0) + 1
+
+    def _key(self, event: Event) -> tuple[Any, ...]:
+        """What stands for the call that made a message.
+
+        A message that comes again without a turn of its own is a newer snapshot of the same call.
+        With one it is another call: of an agent of the same name that works at the same time.
+        """
+        told = (*self._turn(event), str(event.data.get("id")))
+        if self._open.get(event.agent):
+            self._open[event.agent] -= 1
+            self._times[told] = self._times.get(told, 0) + 1
+        return (*told, self._times.get(told, 0))
+
     def _turn(self, event: Event) -> tuple[str, int, int]:
         return event.agent, self._runs.get(event.agent, 0), event.turn
 
 
 _TAKERS = {
     "session.start": CostMeter._start,
+    "assistant.turn_start": CostMeter._turn_start,
     "assistant.message": CostMeter._message,
     "assistant.turn_end": CostMeter._turn_end,
     "model.side_call": CostMeter._side_call,
     "model.retry": CostMeter._retry,
 }
+
+
+def _dollars(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and value >= 0 else None
 
 
 def _numbers(line: Line) -> tuple[str, ...]:

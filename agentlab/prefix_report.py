@@ -7,7 +7,8 @@ all is well. If not, it names the first place where they differ, guesses the rea
 stands there, and counts the tokens behind it that had been sent before and are paid again.
 
 It compares content, not spelling: marks for the cache, the order of keys, and a text written as a
-string or as a block make no difference to a server. Tokens are estimates. Part of chapter 09.
+string or as a block make no difference to a server. Of the settings it looks at the model, the
+choice of tools and thinking. Tokens are estimates. Part of chapter 09.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from agentlab.tables import Table, Tabular, count
 from agentlab.tokens import OVERHEAD, count_content, count_tool
 
 Part = dict[str, Any]
+ORDER = ("model", "tools", "system", "settings", "messages")  # in which a server compares
 
 
 class Piece(NamedTuple):
     """A tool, a block or a setting, in the order in which a server compares them."""
 
-    section: str  # model | tools | system | settings | messages
+    section: str  # one of ORDER
     place: str  # as in messages[3].content[0]
     key: str  # equal keys: the same content
     tokens: int
@@ -101,6 +103,8 @@ def prefix_report(requests: Iterable[Part]) -> PrefixReport:
     steps: list[Step] = []
     before: list[Piece] | None = None
     for number, request in enumerate(requests, 1):
+        if not isinstance(request, dict):
+            raise TypeError(f"request {number} is {request!r:.40}, not a body: give a list of them")
         pieces = pieces_of(request)
         if before is not None:
             steps.append(_step(number, before, pieces, request))
@@ -126,7 +130,7 @@ def _step(number: int, old: list[Piece], new: list[Piece], request: Part) -> Ste
             again += piece.tokens
     row = prices().find(request.get("model"), kept + rest)
     usd = None if row is None else again * (row.cache_write_5m - row.cache_read) / 1_000_000
-    place = (new[same] if new[same].section == old[same].section else old[same]).place
+    place = min(new[same], old[same], key=lambda piece: ORDER.index(piece.section)).place
     return Step(number, kept, again, rest - again, place, reason(old, new, same), usd)
 
 
@@ -148,7 +152,9 @@ def pieces_of(request: Part) -> list[Piece]:
         tokens = count_content(block)
         pieces.append(Piece("system", f"system[{index}]", _key(block), tokens, block))
     for name in ("tool_choice", "thinking"):
-        value = {k: v for k, v in (request.get(name) or {}).items() if k != "display"}
+        value = request.get(name) or {}
+        if isinstance(value, dict):
+            value = {k: v for k, v in value.items() if k != "display"}
         pieces.append(Piece("settings", name, f"{name} {_key(value)}", 0, value))
     for index, message in enumerate(request.get("messages") or ()):
         frame = OVERHEAD
@@ -241,22 +247,35 @@ def _message(old: Sequence[Piece], new: Sequence[Piece], same: int) -> str:
     call = one.get("tool_use_id")
     if call and call == other.get("tool_use_id"):
         return f"the result of {call} was changed after it had been sent"
+    if _blocks_of(old, before.message) == _blocks_of(new, now.message):
+        return "the blocks of a message were reordered"
     gone = _found(now, new, old, same)
     if gone:
         left_out = old[same:gone]
         if all(piece.part.get("type") in ("thinking", "redacted_thinking") for piece in left_out):
             return "thinking was dropped"
         messages = old[gone].message - before.message
-        first = before.message == 0
-        where = "the front was cut" if first else "the middle was cut"
-        return f"{where}: {messages or 'parts of'} message{'s' * (messages != 1)} gone"
+        if not messages:
+            return f"a message lost {_number(len(left_out), 'block')}"
+        where = "the front was cut" if before.message == 0 else "the middle was cut"
+        return f"{where}: {_number(messages, 'message')} gone"
     put_in = _found(before, old, new, same)
     if put_in:
-        blocks = put_in - same
-        return f"{blocks} block{'s' * (blocks != 1)} put in before what had been sent"
-    if before.key.split(" ", 1)[0] == now.key.split(" ", 1)[0] and one.get("type") == "text":
+        return f"{_number(put_in - same, 'block')} put in before what had been sent"
+    kind, by = one.get("type"), before.key.split(" ", 1)[0]
+    if kind != other.get("type") or by != now.key.split(" ", 1)[0]:
+        return "another message stands there"
+    if kind == "text":
         return f"a message was edited: {_difference(one.get('text', ''), other.get('text', ''))}"
-    return "another message stands there"
+    return f"a message was edited: its {kind} changed"
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' * (count != 1)}"
+
+
+def _blocks_of(pieces: Sequence[Piece], message: int) -> list[str]:
+    return sorted(piece.key for piece in pieces if piece.message == message)
 
 
 def _found(piece: Piece, its: Sequence[Piece], others: Sequence[Piece], same: int) -> int:

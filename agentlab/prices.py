@@ -49,7 +49,15 @@ class Price:
 
     @classmethod
     def of(cls, model: str, row: Mapping[str, Any]) -> Price:
-        """A price from a row of the table; what the row does not say is derived, with a note."""
+        """A price from a row of the table; what the row does not say is derived, with a note.
+
+        Raises ValueError for a row without a price for input or output, or with one that is none.
+        """
+        for name in ("input", "output", *MULTIPLIERS, "batch"):
+            said = row.get(name)
+            needed = said is not None or name in ("input", "output")
+            if needed and not (isinstance(said, int | float) and said >= 0):
+                raise ValueError(f"the price of {model}: {name}={said!r}; give a number, 0 or more")
         values: dict[str, Any] = {"model": model, "input": row["input"], "output": row["output"]}
         notes = [row["note"]] if row.get("note") else []
         for name, factor in MULTIPLIERS.items():
@@ -79,7 +87,7 @@ class PriceTable(Tabular):
         named = (
             ((name, row) for name, row in rows.items())
             if isinstance(rows, Mapping)
-            else ((row["model"], row) for row in rows)
+            else ((str(row.get("model")), row) for row in rows)
         )
         self._tiers: dict[str, list[Price]] = {}
         for name, row in named:
@@ -99,7 +107,8 @@ class PriceTable(Tabular):
     def find(self, model: object, prompt_tokens: int = 0) -> Price | None:
         """The price of that model for a prompt of that size, however its name is spelled.
 
-        ``prompt_tokens`` counts the whole prompt, cached or not. None: the table does not know it.
+        ``prompt_tokens`` counts the whole prompt, cached or not. None: the table does not know the
+        model, or no price for a prompt of that size.
         """
         if not isinstance(model, str):
             return None
@@ -107,7 +116,7 @@ class PriceTable(Tabular):
         for price in tiers:
             if price.up_to_prompt_tokens is None or prompt_tokens <= price.up_to_prompt_tokens:
                 return price
-        return tiers[-1] if tiers else None
+        return None
 
     def _resolve(self, model: str) -> list[Price]:
         found = next((self._known[name] for name in spellings(model) if name in self._known), [])
@@ -137,7 +146,7 @@ _SUFFIX = re.compile(
     r"|[-@](?:\d{8}|\d{4}-\d{2}-\d{2})"  # claude-x-4-20250929, gpt-x-2025-08-07
     r"|[-@](?:latest|default))$"
 )
-_VENDOR = re.compile(r"^(?:[a-z][a-z-]*\.)+(?=[a-z])")  # us.anthropic.claude-x-4
+_VENDOR = re.compile(r"^(?:[a-z][a-z_-]*[.:])+(?=[a-z])")  # us.anthropic.claude-x-4, openai:gpt-x
 
 
 def spellings(model: str) -> Iterator[str]:

@@ -36,6 +36,7 @@ class Elsewhere:
 class WhatIf(Tabular):
     """A run at other prices: ``rows`` by model, the cheapest first, and what it cost itself."""
 
+    calls: int
     models: tuple[str, ...]  # that the run asked for
     spent: float | None
     rows: tuple[Elsewhere, ...]
@@ -60,6 +61,8 @@ class WhatIf(Tabular):
             for row in self.rows
         ]  # fmt: skip
         notes = ["the same turns and tokens; another model would take others"]
+        if not self.calls:
+            notes = ["no call of a model is in it"]
         notes += [f"the price of {r.model} is not known" for r in self.rows if r.cached is None]
         title = f"The same run elsewhere (it cost {dollars(self.spent)})"
         columns = ("model", "as it ran", "without cache", "as a batch")
@@ -68,26 +71,27 @@ class WhatIf(Tabular):
 
 def what_if(
     source: Iterable[Event] | str | os.PathLike[str] | Any,
-    models: Iterable[str] | None = None,
+    models: Iterable[str] | str | None = None,
     *,
     table: PriceTable | None = None,
 ) -> WhatIf:
     """What a run would have cost elsewhere.
 
-    ``source``: its events, the path of its transcript, or its result. ``models``: the names to
-    compare; all of the price table if left out, and the run's own in any case.
+    ``source``: its events, the path of its transcript, or its result. ``models``: the name or the
+    names to compare; all of the price table if left out, and the run's own in any case.
     """
     table = table or prices()
     calls = CostMeter.of(_events(source)).calls
     own = tuple(dict.fromkeys(call.model for call in calls if call.purpose == TURNS))
-    names = [*own, *(list(table) if models is None else models)]
+    models = [models] if isinstance(models, str) else models
+    names = [*own, *(table if models is None else models)]
     spelled: dict[str, str] = {}  # one row for a model, however its name is spelled
     for name in names:
         row = table.find(name)
         spelled.setdefault(row.model if row else name, name)
     rows = [_elsewhere(name, calls, table) for name in spelled.values()]
     rows.sort(key=lambda row: (row.cached is None, row.cached or 0.0))
-    return WhatIf(own, _sum(call.usd for call in calls), tuple(rows))
+    return WhatIf(len(calls), own, _sum(call.usd for call in calls), tuple(rows))
 
 
 def _elsewhere(model: str, calls: list[Call], table: PriceTable) -> Elsewhere:

@@ -70,6 +70,26 @@ def test_the_modes_have_names_and_nothing_else_is_one():
         Limits(warn_at=80)
 
 
+@pytest.mark.parametrize("name", ["turns", "tokens", "usd", "tool_calls", "seconds", "warn_at"])
+@pytest.mark.parametrize("value", ["5", -1, float("nan"), [1]])
+def test_a_limit_that_is_no_number_is_refused_before_anything_is_spent(name, value):
+    """A budget of NaN would be passed by nothing, and so be no budget."""
+    with pytest.raises(ValueError, match=rf"Limits\({name}=.*a number, 0 or more"):
+        Limits(**{name: value})
+
+
+async def test_without_a_limit_of_turns_a_run_ends_when_the_model_is_done(diary):
+    limits = Limits(turns=None, usd=5)
+    agent = Agent(tools=file_tools(diary), endpoint=connect(), limits=limits)
+    result = await agent.ask(TASK)
+    assert result.ok and result.turns > 25
+
+
+async def test_a_small_budget_is_named_as_it_was_set(diary):
+    result = await reader(diary, usd=0.0006, mode="strict").ask(TASK)
+    assert "of $0.0006 spent" in result.detail
+
+
 @pytest.mark.parametrize("mode", ["strict", "overshoot_one", ""])
 async def test_a_budget_of_dollars_needs_a_price(mode):
     with start(validate=False) as simulator:

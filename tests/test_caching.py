@@ -307,6 +307,8 @@ def test_a_tool_that_came_went_or_changed():
             request(*HISTORY), request(*HISTORY, tools=[*TOOLS, {**TOOLS[0], "name": "Edit"}])
         ).reason
     )
+    new = two(request(*HISTORY, tools=TOOLS[:2]), request(*HISTORY))
+    assert (new.place, new.reason) == ("tools[2]", "tools added: Grep")
     gone = two(request(*HISTORY), request(*HISTORY, tools=TOOLS[:2]))
     assert (gone.place, gone.reason) == ("tools[2]", "tools removed: Grep")
     other = [TOOLS[0], {**TOOLS[1], "description": "Other."}, TOOLS[2]]
@@ -340,7 +342,7 @@ def test_another_system_prompt_is_no_clock():
     gone = two(request(*HISTORY), request(*HISTORY, system=""))
     assert (gone.place, gone.reason) == ("system[0]", "a system prompt was taken away")
     new = two(request(*HISTORY, system=""), request(*HISTORY))
-    assert new.reason == "a system prompt was added"
+    assert (new.place, new.reason) == ("system[0]", "a system prompt was added")
 
 
 def test_an_edited_message():
@@ -385,6 +387,28 @@ def test_a_block_that_was_put_in():
     assert step.reason == "1 block put in before what had been sent"
 
 
+def test_parallel_results_that_come_in_another_order():
+    one, other = tool_result("a", "x" * 400), tool_result("b", "y" * 400)
+    start_ = [user("go"), assistant(tool_use("a", "Read", {}), tool_use("b", "Read", {}))]
+    step = two(request(*start_, user(one, other)), request(*start_, user(other, one)))
+    assert step.place == "messages[2].content[0]"
+    assert step.reason == "the blocks of a message were reordered" and step.again_tokens > 200
+
+
+def test_a_call_whose_input_was_shortened_later():
+    """Harnesses cut large inputs (a file that was written) out of the history."""
+    short = copy.deepcopy(HISTORY)
+    short[1]["content"][-1]["input"] = {"file_path": "[cut]"}
+    step = two(request(*HISTORY), request(*short))
+    assert step.reason == "a message was edited: its tool_use changed"
+
+
+def test_a_block_that_was_taken_out():
+    both = [user({"type": "text", "text": "Mind the time."}, {"type": "text", "text": "go"})]
+    step = two(request(*both, *HISTORY[1:]), request(*HISTORY))
+    assert step.reason == "a message lost 1 block"
+
+
 def test_another_conversation():
     step = two(request(*HISTORY), request(assistant("Something else."), user("Hm.")))
     assert step.reason == "another message stands there" and step.again_tokens == 0
@@ -401,6 +425,8 @@ def test_settings_that_render_the_messages_anew():
     assert step.place == "tool_choice" and step.kept_tokens > 0
     thinking = two(request(*HISTORY), request(*HISTORY, thinking={"type": "adaptive"}))
     assert thinking.reason == "thinking changed, which renders all messages anew"
+    other_vendors = two(request(*HISTORY, tool_choice="auto"), request(*HISTORY))
+    assert other_vendors.place == "tool_choice"
 
 
 def test_a_step_back_loses_nothing():
@@ -423,7 +449,14 @@ def test_the_report_shows_itself():
     assert lines[0].startswith("Prefix kept at 1 of 3 requests: ")
     assert lines[2].split()[0] == "2" and "a clock or a counter" in lines[2]
     assert len(lines) == 5 and "<table>" in report._repr_html_()
-    assert str(prefix_report([])).startswith("Prefix kept at 0 of 0")
+    for nothing_to_compare in ([], bodies[:1]):
+        assert str(prefix_report(nothing_to_compare)).startswith("Prefix kept at 0 of 0")
+
+
+@pytest.mark.parametrize("given_", [request(*HISTORY), [request(*HISTORY), None], ["text"]])
+def test_what_is_no_list_of_bodies_is_refused_with_a_word_on_what_is_wanted(given_):
+    with pytest.raises(TypeError, match=r"request \d is .*, not a body: give a list of them"):
+        prefix_report(given_)
 
 
 BODIES = st.builds(

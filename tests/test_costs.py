@@ -4,15 +4,15 @@ import asyncio
 import datetime
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import anthropic
 import pytest
+from anthropic.types import RawMessageDeltaEvent, RawMessageStartEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentlab.clock import FIRST_TOKEN_S, RealClock, VirtualClock
-from agentlab.costs import Usage, bill, context_tokens, dollars, price, price_reply
+from agentlab.costs import Usage, bill, budget, context_tokens, dollars, price, price_reply
 from agentlab.events import Event
 from agentlab.messages import assistant, tool_result, tool_use, user
 from agentlab.meter import CostMeter
@@ -70,20 +70,50 @@ def test_f03_missing_and_null_counts_are_zero():
         assert Usage.from_openai(nothing) == Usage()
 
 
+JUNK = st.one_of(
+    st.none(), st.booleans(), st.integers(-5, 10**20), st.floats(),
+    st.sampled_from(["", "12", [], [None], [{"input_tokens": -1}], {}, {"cached_tokens": "x"},
+                     {"reasoning_tokens": 9e9}, {"thinking_tokens": 5}, [[]], {"type": "message"}]),
+)  # fmt: skip
+FIELDS = (
+    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+    "cache_creation", "output_tokens_details", "iterations", "prompt_tokens", "completion_tokens",
+    "prompt_tokens_details", "completion_tokens_details", "cached_tokens", "cache_write_tokens",
+)  # fmt: skip
+
+
+@given(JUNK | st.dictionaries(st.sampled_from(FIELDS), JUNK))
+def test_f03_a_badly_reported_usage_ends_no_run_and_makes_no_bucket_negative(usage):
+    """Whatever a proxy sends, the call was paid: counting must not lose it."""
+    for used in (Usage.from_api(usage), Usage.from_openai(usage), Usage(output_tokens=1)):
+        assert all(isinstance(n, int) and n >= 0 for n in used.to_dict().values())
+        assert used.thinking_tokens <= used.output_tokens
+        assert Usage.from_dict(used.to_dict()) == used
+        assert price(used, SONNET) >= 0
+    assert price_reply(usage, SONNET) >= 0 and context_tokens(usage) >= 0
+
+
+@pytest.mark.parametrize("count", ["12", -5, float("nan"), float("inf"), [3]])
+def test_f03_what_is_no_count_is_left_out_and_the_others_are_counted(count):
+    counted = Usage.from_api({"input_tokens": count, "output_tokens": 4.0, "iterations": [count]})
+    assert counted == Usage(output_tokens=4)
+    assert Usage.from_dict({"input_tokens": count, "output_tokens": 4}) == counted
+    details = {"cached_tokens": count}
+    other = Usage.from_openai({"prompt_tokens": 10, "prompt_tokens_details": details})
+    assert other == Usage(input_tokens=10)
+    assert Usage.from_openai({"prompt_tokens": 10, "prompt_tokens_details": count}) == other
+
+
 def stream_events(events):
     """Events as the SDK hands them out."""
-
-    def usage(counts):
-        return SimpleNamespace(to_dict=lambda: counts)
-
     for event in events:
         [(kind, counts)] = event.items()
         if kind == "message_start":
-            message = SimpleNamespace(id="msg_1", model="m1", usage=usage(counts))
-            yield SimpleNamespace(type=kind, message=message)
+            message = {"id": "msg_1", "model": "m1", "usage": counts}
+            yield RawMessageStartEvent.construct(type=kind, message=message)
         else:
-            delta = SimpleNamespace(stop_reason="end_turn")
-            yield SimpleNamespace(type=kind, delta=delta, usage=usage(counts))
+            delta = {"stop_reason": "end_turn"}
+            yield RawMessageDeltaEvent.construct(type=kind, delta=delta, usage=counts)
 
 
 def test_f05_the_usage_of_a_stream_is_cumulative():
@@ -206,6 +236,7 @@ def test_f14_names_are_resolved_however_they_are_spelled():
         "global.anthropic.claude-x-4-20250929-v1:0", "us-gov.anthropic.claude-x-4-v1:0",
         "vertex_ai/claude-x-4@20250929", "claude-x-4-20250929[1m]", "anthropic.claude-x-4-v1[1m]",
         "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-x-4-20250929-v1:0",
+        "anthropic:claude-x-4", "bedrock_converse:us.anthropic.claude-x-4-20250929-v1:0",
     ],
 )  # fmt: skip
 def test_f14_more_spellings_of_the_same_kind(name):
@@ -322,6 +353,22 @@ def test_prices(bucket, tokens, model, expected):
 def test_the_whole_prompt_decides_the_tier_cached_or_not():
     usage = Usage(input_tokens=1, cache_read_tokens=100_000)
     assert price(usage, HAIKU) == pytest.approx(0.05 * 0.1 + 0.5e-6)
+
+
+def test_a_prompt_larger_than_every_tier_has_no_price():
+    table = PriceTable({"m": {"input": 1, "output": 1, "up_to_prompt_tokens": 100}})
+    assert price(Usage(input_tokens=100), "m", table=table) == pytest.approx(1e-4)
+    assert price(Usage(input_tokens=101), "m", table=table) is None
+
+
+@pytest.mark.parametrize(
+    "row",
+    [{"input": 1}, {"input": "1", "output": 1}, {"input": 1, "output": -2},
+     {"input": 1, "output": 1, "cache_read": "free"}, {"input": 1, "output": 1, "batch": -0.5}],
+)  # fmt: skip
+def test_a_row_of_prices_that_is_none_is_refused_and_named(row):
+    with pytest.raises(ValueError, match=r"the price of mine: \w+=.*; give a number, 0 or more"):
+        PriceTable([{"model": "mine", **row}])
 
 
 def test_every_model_that_the_harness_names_has_a_price_with_source_and_date():
@@ -451,10 +498,18 @@ def test_html_of_a_table_is_escaped():
 
 
 @pytest.mark.parametrize(
-    ("amount", "text"), [(0.0, "$0.0000"), (0.00134, "$0.0013"), (0.5, "$0.5000"), (1.2, "$1.20")]
-)
+    ("amount", "text"),
+    [(0.0, "$0.0000"), (0.00134, "$0.0013"), (0.5, "$0.5000"), (1.2, "$1.20"),
+     (0.000045, "$0.000045"), (0.000004, "$0.000004")],
+)  # fmt: skip
 def test_dollars_are_written_to_the_precision_that_matters(amount, text):
     assert dollars(amount) == text
+
+
+def test_a_budget_is_written_without_idle_zeros():
+    amounts = (0.5, 0.4987, 2.0, 0.0006, 0, 25)
+    written = ["$0.50", "$0.4987", "$2.00", "$0.0006", "$0.00", "$25.00"]
+    assert list(map(budget, amounts)) == written
 
 
 @given(st.text(), st.text())

@@ -1,5 +1,7 @@
 """One meter for a tree of agents: what it adds up to is what the server's log has."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from agentlab.events import Event
 from agentlab.meter import CostMeter
 from agentlab.models import default_model, small_model
 from agentlab.side_calls import SideCallFailed, SideCalls
-from agentlab.simulator import batches, start
+from agentlab.simulator import Fault, batches, start
 from agentlab.tables import THIN
 from agentlab.toolbox import calculator
 
@@ -77,6 +79,39 @@ async def test_the_sum_is_what_the_server_billed():
     assert meter.total.usd == pytest.approx(usd) and usd > 0
     assert meter.total.calls == len(endpoint.simulator.log.since(mark))
     assert usage.cache_read_tokens > 0  # the second helper found the first one's prefix
+
+
+@pytest.mark.parametrize("names", [("one", "two"), ("twin", "twin")])
+async def test_agents_that_work_at_the_same_time_are_all_counted(names):
+    """Twins ask the same and get the same answers, with the same ids."""
+    endpoint, meter = connect(), CostMeter()
+    mark = endpoint.simulator.log.mark()
+    endpoint.simulator.faults.add(Fault("status", status=529, calls=[2]))
+
+    async def run(name):
+        agent = Agent(endpoint=endpoint, name=name, tools=[calculator])
+        async for event in agent.run("What is 12 * 7?"):
+            meter.add(event)
+
+    await asyncio.gather(*map(run, names))
+    usage, usd = billed(endpoint.simulator.log, mark)
+    assert (buckets(meter.total.usage), meter.total.calls) == (buckets(usage), 4)
+    assert meter.total.usd == pytest.approx(usd) and meter.lost == 1
+
+
+def test_a_foreign_transcript_is_read_as_far_as_it_makes_sense():
+    """Ids, prices and counts of any type: what is no number counts as not told."""
+    call = {"usage": {"input_tokens": 1_000, "output_tokens": "?"}, "model": SONNET}
+    side = {"usage": None, "model": HAIKU, "cost_usd": "free", "purpose": None}
+    meter = CostMeter.of(
+        [
+            Event("assistant.message", 0.0, 1, "main", {**call, "id": ["m", 1]}),
+            Event("assistant.turn_end", 0.0, 1, "main", {"cost_usd": "x"}),
+            Event("model.side_call", 0.0, 1, "main", side),
+        ]
+    )
+    assert meter.total.usd == pytest.approx(0.002) and meter.total.calls == 2
+    assert "side call" in str(meter)
 
 
 async def test_every_way_to_group_the_lines_adds_up_to_the_total():

@@ -97,6 +97,26 @@ async def test_a_result_its_events_and_its_transcript_give_the_same(tmp_path):
     assert made.rows == what_if(result.events).rows == what_if(path).rows == what_if(str(path)).rows
 
 
+def test_one_name_is_a_name_and_not_a_row_of_letters():
+    assert [row.model for row in what_if([turn(1)], HAIKU)] == [HAIKU, SONNET]
+
+
+async def test_a_transcript_that_broke_off_is_priced_as_far_as_it_goes(tmp_path):
+    path = tmp_path / "run.jsonl"
+    await Agent(tools=[calculator], transcript=path).ask("What is 12 * 7?")
+    whole = what_if(path).spent
+    lines = path.read_text("utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if "assistant.turn_end" in line)
+    path.write_text("\n".join(lines[: first + 1]) + '\n{"type": "assist', "utf-8")
+    assert 0 < what_if(path).spent < whole
+
+
+def test_where_nothing_was_asked_it_says_so():
+    made = what_if([], [SONNET])
+    assert made[SONNET].cached == made.spent == 0
+    assert "no call of a model is in it" in str(made)
+
+
 def test_it_shows_itself_and_says_what_it_is():
     text = str(what_if([turn(1)], [HAIKU]))
     assert "as it ran" in text and "without cache" in text and "as a batch" in text

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agentlab.costs import dollars
+from agentlab.costs import budget, dollars
 from agentlab.events import Event
 from agentlab.views.drawing import Scale, bar, cell, esc, legend, said, track
 from agentlab.views.ledger import BUCKETS, INPUT, OUTPUT, Entry, Ledger
@@ -164,11 +164,6 @@ def meter_text(events: Iterable[Event] | Ledger) -> str:
     if ledger.limit_usd is not None:
         lines.append(f"{_share(ledger)} of the budget of {budget(ledger.limit_usd)} spent")
     return "\n".join(lines)
-
-
-def budget(amount: float) -> str:
-    """A limit in dollars, without the zeros that say nothing: ``$0.50``, ``$0.4987``."""
-    return f"${amount:.2f}" if round(amount, 2) == round(amount, 4) else f"${amount:.4f}"
 
 
 def _line(

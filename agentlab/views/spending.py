@@ -19,6 +19,8 @@ from agentlab.views.wording import one_line, plural, tokens
 POINTS = 200  # of a line; more cannot be seen
 WIDE, HIGH, ROOM = 640, 90, 6  # of the chart and its margin, in pixels
 MOST_LINES = 12
+SPENT = "currentColor"  # the ink of the text: seen on a light page and on a dark one
+GHOST = BUCKETS["cache_write"].fill
 TURNS = "turns"
 
 
@@ -79,16 +81,14 @@ def chart(ledger: Ledger) -> str:
     lines = ""
     if ledger.caches:
         said += f"; without the cache it would be {dollars(ghost[-1])}"
-        paint = BUCKETS["cache_write"].fill
-        lines = f'<polyline points="{_points(ghost, top)}" fill="none" stroke="{paint}" '
+        lines = f'<polyline points="{_points(ghost, top)}" fill="none" stroke="{GHOST}" '
         lines += 'stroke-width="1.5" stroke-dasharray="5 4"/>'
-    paint = BUCKETS["thinking"].fill
-    lines += f'<polyline points="{_points(spent, top)}" fill="none" stroke="{paint}" '
+    lines += f'<polyline points="{_points(spent, top)}" fill="none" stroke="{SPENT}" '
     lines += 'stroke-width="2.5"/>'
-    legend = _key("cost so far", BUCKETS["thinking"].fill, "solid", dollars(spent[-1]))
+    legend = _key("cost so far", SPENT, "solid", dollars(spent[-1]))
     if ledger.caches:
         legend += " &#8194;"
-        legend += _key("without cache", BUCKETS["cache_write"].fill, "dashed", dollars(ghost[-1]))
+        legend += _key("without cache", GHOST, "dashed", dollars(ghost[-1]))
     return (
         f'<svg class="agentlab-spend" role="img" aria-label="{esc(said)}" '
         f'viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none" '

@@ -95,8 +95,8 @@ USAGES = {}
 
 def ask(name, **mark):
     system = [{"type": "text", "text": text, **mark}]
-    ask = {"model": lab.model, "max_tokens": 200, "messages": hello}
-    usage = client.messages.create(**ask, system=system).usage
+    body = {"model": lab.model, "max_tokens": 200, "messages": hello}
+    usage = client.messages.create(**body, system=system).usage
     USAGES[name] = usage.to_dict()
     read, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
     print(f"{name:14} input {usage.input_tokens:4}  written {written:4}  read {read:4}")
@@ -185,7 +185,7 @@ def with_breakpoints(request):
 
 # %% [markdown] tags=["core"]
 # Now send the thirty-one requests of the run above once more, with your marks, and add up your prices. (Six minutes
-# pass before, so that nothing is found that somebody else has left.)
+# pass first, so that the cache holds nothing from an earlier cell.)
 
 # %% tags=["core"]
 def send(requests):
@@ -212,8 +212,8 @@ for turn in (1, 2, 16, 31):
 #
 # ### What breaks it
 #
-# *Exactly the same* is meant: from the first byte that differs, everything is paid anew, at the price of a write.
-# Nothing fails and nothing is said. So write what finds the place.
+# *Exactly the same* is meant literally: from the first byte that differs, everything is paid again, at the price of a
+# write. Nothing fails, and nobody tells you. So write the function that finds the place.
 
 # %% tags=["core"]
 def parts_at(before, now):
@@ -316,8 +316,8 @@ for changed in broken[1:]:
 # %% [markdown] tags=["core"]
 # ## See it
 #
-# The run from the top with the cache on, as it is unless you turn it off. The pale part of a bar came from the
-# cache, and the dashed line is the same run without it.
+# The run from the top with the cache on, as it always is unless you turn it off. The pale part of a bar came from the
+# cache. The dashed line is what the same run costs without it: the curve of the failure above.
 
 # %% tags=["core"]
 from agentlab import watch
@@ -333,7 +333,7 @@ compare(plain, cached, labels=("no cache", "cache"))
 #
 # Not every request needs the model that does the work. This agent tidies a project, and for each command that no rule
 # decides it asks a small model (chapter 06). One meter counts the whole tree: agents, side calls, sub-agents. And
-# `what_if` prices a run that is over on other models; here it takes the diary.
+# `what_if` prices a finished run on other models; here it is the one through the diary.
 
 # %% tags=["core"]
 from IPython.display import display
@@ -346,7 +346,7 @@ from agentlab.toolbox import toolbox
 from agentlab.what_if import what_if
 
 project = workspace("quickstart")
-nobody = project / "nobody"
+nobody = project / "nobody"  # a home without settings
 judged = Permissions(workspace=project, home=nobody, classifier=Classifier())
 hands = toolbox(project, clock=lab.clock)
 agent = Agent(tools=hands, endpoint=lab, permissions=judged)
@@ -407,7 +407,8 @@ print("how the reply says it:", reply.usage.service_tier)
 #
 # ### Budgets
 #
-# What a request costs is known after it. So a budget can be kept in two ways, and a warning comes before either.
+# What a request costs is known only after it. So there are two ways to keep a budget, and a warning
+# when four fifths of it are spent.
 
 # %% tags=["core"]
 async def spend(mode, max_tokens=1000):
@@ -427,7 +428,7 @@ await spend("strict")
 await spend("strict", max_tokens=8192)
 
 # %% [markdown] tags=["core"]
-# `overshoot_one` stops *after* the call that passes the mark. `strict` sends a request only if the most it could cost
+# `overshoot_one` stops *after* the call that passes the budget. `strict` sends a request only if the most it could cost
 # still fits: the whole prompt written anew, and a reply that takes all of its room. So it never spends too much, and
 # leaves something over. With room for 8,192 tokens the room alone costs more than the budget, and nothing is sent.
 # agentlab takes `strict` where real money is spent.
@@ -452,8 +453,8 @@ print(caching.prefix_report(changed).broken[0].reason)
 # chapter 10.
 #
 # **Wrong counts, old prices.** `input_tokens` of this API leaves out what was cached. `prompt_tokens` of OpenAI's
-# *contains* it. Who takes one for the other is wrong by a lot, and the better the cache works, the more. And a price
-# list that was copied goes wrong without a sound. The one below is from the tutorial that this course grew out of.
+# *contains* it. Take one for the other and the sum is far off, the further the better the cache works. And a price
+# list that was copied goes wrong without a sound. The one below is from a tutorial that this course grew out of.
 
 # %% tags=["core"]
 from agentlab.prices import seed_prices
@@ -522,7 +523,9 @@ check("09.3", may_send)
 # %% [markdown] tags=["core"]
 # ## Keep it
 #
-# Your harness gets the four marks and a price. In the loop of chapter 02 they go around the request and behind the reply.
+# Your harness gets the four marks and a price. In the loop of chapter 02, call `with_breakpoints` on each request just
+# before it is sent, and `cost` on `reply.usage.to_dict()` behind it. From then on `input_tokens` is only what stands
+# behind the last mark, so let the loop count `sum(buckets(...).values())` instead.
 
 # %% tags=["core"]
 from agentlab.course import keep

@@ -1,6 +1,6 @@
 import re
 
-from agentlab.views.meter import budget, meter_html, meter_text
+from agentlab.views.meter import meter_html, meter_text
 
 TEXT = """\
 What did it cost? (simulated model: list prices, nothing was spent)
@@ -52,7 +52,3 @@ def test_hostile_text_is_shown_and_not_run(stream):
     run.add("model.side_call", purpose=bad, model="m", usage={}, cost_usd=0.0)
     page = meter_html(run.end().events)
     assert "<script" not in page and page.count("&lt;script&gt;") >= 2
-
-
-def test_a_budget_is_written_without_idle_zeros():
-    assert [budget(0.5), budget(0.4987), budget(2.0)] == ["$0.50", "$0.4987", "$2.00"]

@@ -70,6 +70,10 @@ def test_both_lines_end_where_the_numbers_say(mixed):
     assert share == pytest.approx(ledger.cost / ledger.uncached, abs=0.01)
 
 
+def test_the_cost_has_the_ink_of_the_text_so_that_it_is_seen_on_a_dark_page_too(mixed):
+    assert 'stroke="currentColor" stroke-width="2.5"' in chart(Ledger(mixed.events))
+
+
 def test_without_caching_there_is_no_ghost(stream):
     ledger = Ledger(stream().start().turn_of(text="x").turn_of(text="y").end().events)
     assert saved(ledger) == "" and chart(ledger).count("polyline") == 1
