@@ -123,7 +123,9 @@ class Agent:
     ) -> None:
         self.endpoint = endpoint or connect(model=model)
         previews = previews.clone() if previews else None  # each conversation decides for itself
-        self.history = History(shrink(history, previews, MAX_RESULT_CHARS) if previews else history)
+        if previews:
+            history = shrink(history, previews, MAX_RESULT_CHARS, tools)
+        self.history = History(history)
         self._told = 0  # messages of the history that the transcript already holds
         if transcript is not None and not isinstance(transcript, Transcript):
             transcript = Transcript(transcript)
@@ -160,6 +162,7 @@ class Agent:
             self._forget_contents()  # the tools may come from another conversation
         self._running = False
         self._pins: list[str] = []
+        self._cleared = 0  # results that the API left out of the last prompt
         self._resumed: Event | None = None  # the session.start that this conversation goes on from
 
     @classmethod
@@ -295,7 +298,7 @@ class Agent:
         async with aclosing(loop.run(setup, state)) as events:
             async for event in events:
                 status = event.data.get("status", status)
-                if event.type == "context.compacted":
+                if self._has_lost(event):
                     self._forget_contents()
                 yield event
         heard = await self._hooked("SessionEnd", setup, state, reason=status)
@@ -380,6 +383,20 @@ class Agent:
         now = self._setup.system, list(self._setup.definitions)
         if before is not None and now != (before.system, before.tools):
             self.history = History(_without_thinking(self.history))  # bound to the old prefix
+
+    def _has_lost(self, event: Event) -> bool:
+        """Whether results have left the context here: dropped by us, or newly by the API."""
+        before = self._cleared
+        match event.type:
+            case "context.compacted":
+                self._cleared = 0
+                return True
+            case "context.edited":  # it tells the same again in every turn
+                self._cleared = sum(edit.get("cleared_tool_uses", 0) for edit in event.edits)
+                return self._cleared > before
+            case "assistant.message":
+                return any(block["type"] == "compaction" for block in event.message["content"])
+        return False
 
     def _forget_contents(self) -> None:
         """Results have left the context, or never got there: what was read has to be sent again."""

@@ -19,7 +19,7 @@ os.environ.setdefault("ANTHROPIC_OPEN_TELEMETRY", "false")
 import anthropic
 import httpx2
 
-from agentlab.costs import latest, price_reply
+from agentlab.costs import budget, latest, price_reply
 
 if TYPE_CHECKING:
     from agentlab.providers import Endpoint
@@ -132,16 +132,17 @@ class _Count:
 def _check(endpoint: Endpoint) -> None:
     if endpoint.budget_usd is None:
         return
+    limit = budget(endpoint.budget_usd)
     if endpoint.unpriced:
         raise BudgetSpent(
             f"A request went to {endpoint.unpriced}, whose price is not known, so the budget of "
-            f"{budget(endpoint.budget_usd)} cannot be kept and nothing was sent. Make a new endpoint "
-            "with connect(), and name a model that has a price."
+            f"{limit} cannot be kept and nothing was sent. Make a new endpoint with connect(), and "
+            "name a model that has a price."
         )
     if endpoint.spent_usd >= endpoint.budget_usd:
         raise BudgetSpent(
-            f"${endpoint.spent_usd:.4f} of {budget(endpoint.budget_usd)} is spent, so nothing "
-            "was sent. To go on: connect(..., budget_usd=...)."
+            f"${endpoint.spent_usd:.4f} of {limit} is spent, so nothing was sent. To go on: "
+            "connect(..., budget_usd=...)."
         )
 
 

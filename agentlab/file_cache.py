@@ -9,7 +9,12 @@ and a ``Write`` over a file needs to have seen all of it, because what it has no
 Whether a file has changed is decided by comparing bytes, every time. A modification time lies (a
 checkout or an editor renews it, a tool may put it back), and a size says little; reading the file
 costs a fraction of a millisecond. So it does not matter who changed it: the agent, a hook, or
-somebody outside. Files are known by their resolved path: two spellings and a link are one file.
+somebody outside. Files are known by their resolved path (`Confined.judge` gives it), so that two
+spellings and a link are one file.
+
+The reads of one turn run at the same time. None of them counts on what another one brings, or it
+would be chance which of two equal ones sends the text: that is in the context from the next turn on
+(`asked`).
 
 It knows nothing of the history. Whoever takes results out of the context (compaction, clearing, a
 cancelled turn) must say so with `forget_contents`, or a note would point to a text that is gone.
@@ -19,8 +24,8 @@ Built in chapter 11.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -40,7 +45,7 @@ class Held:
     data: bytes
     whole: bool = False
     spans: tuple[Span, ...] = ()  # seen so far, in order and without overlap
-    parts: frozenset[Hashable] = frozenset()  # as they were asked for
+    parts: Mapping[Hashable, int] = field(default_factory=dict)  # and the turn each was read in
 
 
 class FileCache:
@@ -54,6 +59,7 @@ class FileCache:
         self.files, self.size = files, size
         self._held: dict[str, Held] = {}  # the least recently used first
         self._bytes = 0
+        self._turn = 0  # grows with each read that is asked for, before those of a turn run
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -85,19 +91,35 @@ class FileCache:
         """Whether the context holds that part of the file as it is now."""
         with self._lock:
             held = self._used(path)
-            return held is not None and part in held.parts and held.data == data
+            if held is None or part not in held.parts:
+                return False
+            earlier = held.parts[part] < self._turn or self._turn == 0
+            return earlier and held.data == data
 
     # ------------------------------------------------------------------------------ telling
 
+    def asked(self) -> None:
+        """A turn asks for a read, which has not run: what was read before is in the context.
+
+        Whoever never says so reads one file after the other, and each counts at once.
+        """
+        with self._lock:
+            self._turn += 1
+
     def read(self, path: Path, data: bytes, part: Hashable, span: Span, length: int) -> None:
-        """A part of the file was shown: ``span`` of a text of ``length`` bytes."""
+        """A part of the file was shown: ``span`` of a text of ``length`` bytes.
+
+        ``part`` is how it was asked for. Both are remembered, since one text can be asked for in
+        many ways.
+        """
         with self._lock:
             held = self._used(path)
             if held is None or held.data != data:
                 held = Held(data)
             spans = _joined((*held.spans, span))
             whole = held.whole or spans[0] == (0, length)
-            self._put(path, replace(held, whole=whole, spans=spans, parts=held.parts | {part}))
+            parts = {part: self._turn, span: self._turn, **held.parts}
+            self._put(path, replace(held, whole=whole, spans=spans, parts=parts))
 
     def wrote(self, path: Path, data: bytes) -> None:
         """The agent wrote all of the file: it knows what is in it, though it was never shown."""
@@ -134,6 +156,7 @@ class FileCache:
         made = FileCache(self.files, self.size)
         with self._lock:
             made._held, made._bytes = dict(self._held), self._bytes
+            made._turn = self._turn
         return made
 
     # ------------------------------------------------------------------------------ inside

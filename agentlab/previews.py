@@ -10,24 +10,33 @@ change a message that was sent, and everything behind it has to be paid for agai
 are a `ReplacementState`. A child agent that is given its parent's history is given them too; so it
 sends the same bytes, and its requests find the parent's in the cache.
 
-Only text is replaced; images stay. Nothing that was kept is overwritten, and nothing is deleted:
-the files are yours. Built in chapter 11.
+Each result is judged alone, so it does not matter in which order those of one turn arrive. Only
+blocks of text are replaced; images, documents and search results stay.
+
+The files are in ``.agentlab/results`` of the workspace. Nothing there is overwritten, and nothing
+is deleted by itself, because a conversation that sleeps in a transcript may point to it:
+`remove_kept` deletes what no history needs any more. Built in chapter 11.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from agentlab.messages import Block, Message
+from agentlab.messages import Block, Message, calls_of
 from agentlab.result_files import KEPT_BYTES, ResultFiles, storable
 from agentlab.tools import MAX_RESULT_CHARS, Tool, ToolError, bound
 
 LIMIT_CHARS = 8_000  # a choice (2026-11-30): some 2,500 tokens, which most results stay below
 PREVIEW_CHARS = 2_000  # of which three quarters are its beginning
 LEAST_LIMIT = 1_000  # below that a preview would be as long as what it stands for
+NOTE = re.compile(  # by which a view knows a preview; the group is the size of the whole
+    r"^\[\.\.\. [\d,]+ of ([\d,]+) characters left out, .*The whole result is in ", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ class Previews:
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"Previews(over {self.limit} characters, {self.state})"
+        return f"Previews(over {self.limit:,} characters, {self.state})"
 
     @property
     def state(self) -> ReplacementState:
@@ -126,13 +135,18 @@ class Previews:
                 self._decisions[tool_use_id] = made
             return applied(block, self._decisions[tool_use_id])
 
-    def decide_all(self, messages: Iterable[Message], limit: int) -> None:
-        """Decide about every result of a history: those over ``limit`` characters are kept."""
+    def decide_all(
+        self, messages: Iterable[Message], limit: int, alone: Container[str] = ()
+    ) -> None:
+        """Decide about every result of a history: those over ``limit`` characters are kept.
+
+        ``alone`` holds the ids of calls whose results stay as they are.
+        """
         with self._lock:
             for result in results_in(messages):
                 id = result["tool_use_id"]
                 if id not in self._decisions:
-                    large = len(text_in(result)) > limit
+                    large = len(text_in(result)) > limit and id not in alone
                     made = self._kept(id, result, limit, limit) if large else AS_IT_IS
                     self._decisions[id] = made
 
@@ -161,19 +175,22 @@ def preview(text: str, path: str, limit: int = LIMIT_CHARS) -> str:
     """The beginning and the end of a text, and between them where all of it can be read.
 
     Both are cut at a line if one ends near. Lines and columns are counted as Read counts them.
+    A text of at most ``limit`` characters needs none and is returned as it is.
     """
+    if len(text) <= limit:
+        return text
     room = min(PREVIEW_CHARS, limit // 2)
     head = text[: _head_end(text, room * 3 // 4)]
     tail = text[_tail_start(text, len(text) - room // 4) :]
     first, column = head.count("\n") + 1, len(head) - head.rfind("\n")
     last = text.count("\n", 0, len(text) - len(tail) - 1) + 1
     lines = text.count("\n") + (not text.endswith("\n"))
-    left_out = f"lines {first} to {last}" if last > first else f"a part of line {first}"
+    left_out = f"lines {first:,} to {last:,}" if last > first else f"a part of line {first:,}"
     where = f"offset={first}" + (f", column={column}" if column > 1 else "")
     note = (
-        f"[... {len(text) - len(head) - len(tail)} of {len(text)} characters left out, {left_out} "
-        f"of {lines}. The whole result is in {path}. To go on from here Read that file with "
-        f"{where}; for another place Grep it, then Read it with offset and limit. ...]"
+        f"[... {len(text) - len(head) - len(tail):,} of {len(text):,} characters left out, "
+        f"{left_out} of {lines:,}. The whole result is in {path}. To go on from here Read that "
+        f"file with {where}; for another place Grep it, then Read it with offset and limit. ...]"
     )
     return f"{head}{'' if head.endswith(chr(10)) else chr(10)}{note}\n{tail}"
 
@@ -197,20 +214,37 @@ def rebuild(messages: Iterable[Message], state: ReplacementState) -> list[Messag
 
 
 def shrink(
-    messages: Iterable[Message], previews: Previews, limit: int | None = None
+    messages: Iterable[Message],
+    previews: Previews,
+    limit: int | None = None,
+    tools: Iterable[Tool] = (),
 ) -> list[Message]:
     """A history that was loaded and in which a result is too large, as a new one that can be sent.
 
-    Results of more than ``limit`` characters (left out: the limit of ``previews``) are kept on
-    disk now, and the calls keep their results. Behind the first change there is no thinking any
-    more, because it is bound to what stood before it. If nothing is too large nothing changes.
+    Results of more than ``limit`` characters (at least the limit of ``previews``, which is also
+    what holds if it is left out) are kept on disk now, and the calls keep their results; those of
+    ``tools`` that want no previews stay. Behind the first change there is no thinking any more,
+    because it is bound to what stood before it. If nothing is too large nothing changes.
     """
     before = list(messages)
-    previews.decide_all(before, previews.limit if limit is None else limit)
+    left_alone = {tool.name for tool in tools if not replaceable(tool)}
+    calls = (call for message in before for call in calls_of(message))
+    alone = {call["id"] for call in calls if call["name"] in left_alone}
+    previews.decide_all(before, max(previews.limit, limit or 0), alone)
     after = rebuild(before, previews.state)
     first = next((i for i, message in enumerate(after) if message is not before[i]), len(after))
     behind = (_without_thinking(message) for message in after[first:])
     return after[:first] + [message for message in behind if message["content"]]
+
+
+def remove_kept(workspace: str | os.PathLike[str], *histories: list[Message]) -> int:
+    """Delete the kept results of a workspace, but those that a history names; returns how many.
+
+    ``histories`` are those of all conversations that go on, or may be resumed: what a preview
+    points to must stay. Call it while no agent is at work in the folder. Raises
+    NotADirectoryError if the workspace is not there, and ToolError for what cannot be deleted.
+    """
+    return ResultFiles(workspace).remove_unless_named(json.dumps(histories))
 
 
 def results_in(messages: Iterable[Message]) -> Iterator[Block]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agentlab.clock import Clock, RealClock
+from agentlab.costs import budget
 from agentlab.models import all_models, default_model, find_model
 from agentlab.prices import prices
 
@@ -56,7 +57,7 @@ class Endpoint:
         money = (
             "free"
             if self.budget_usd is None
-            else f"${self.spent_usd:.4f} of ${self.budget_usd:.2f} spent"
+            else f"${self.spent_usd:.4f} of {budget(self.budget_usd)} spent"
         )
         kind = "simulated model" if self.simulated else money
         return f"Endpoint({self.name}, {self.model}, {kind})"

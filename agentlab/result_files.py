@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentlab.messages import valid_unicode
-from agentlab.toolbox.paths import MAX_FILE_BYTES, Confined, read_in
+from agentlab.toolbox.paths import MAX_FILE_BYTES, Confined, read_in, told
 from agentlab.tools import ToolError
 
 FOLDER = ".agentlab/results"
@@ -47,6 +47,18 @@ class ResultFiles:
                     return f"{FOLDER}/{name}"
         raise ToolError("there is no free name for it")
 
+    def remove_unless_named(self, text: str) -> int:
+        """Delete the files whose paths do not stand in a text; returns how many they were."""
+        place = self.workspace / FOLDER
+        if not place.is_dir():
+            return 0
+        with told(FOLDER), self._confined.folder(place) as folder:
+            names = os.listdir(place if folder is None else folder)
+            gone = [n for n in names if n.endswith(".txt") and f"{FOLDER}/{n}" not in text]
+            for name in gone:
+                os.unlink(place / name if folder is None else name, dir_fd=folder)
+        return len(gone)
+
 
 def storable(text: str) -> str:
     """A text as it can be kept: valid Unicode, without NUL, and not too large to be read back."""
@@ -56,7 +68,9 @@ def storable(text: str) -> str:
     ends = data[: KEPT_BYTES // 2], data[-(KEPT_BYTES // 2 - 100) :]
     head, tail = (part.decode("utf-8", "ignore") for part in ends)
     missing = len(text) - len(head) - len(tail)
-    return f"{head}\n[... {missing} of {len(text)} characters were too many to keep ...]\n{tail}"
+    return (
+        f"{head}\n[... {missing:,} of {len(text):,} characters were too many to keep ...]\n{tail}"
+    )
 
 
 def names_for(tool_use_id: str) -> Iterator[str]:

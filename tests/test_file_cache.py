@@ -180,3 +180,22 @@ def test_it_never_says_whole_or_shown_of_what_it_was_not_told(data):
                 assert seen == set(range(len(content)))
             for part in [(0, 0), (0, len(content)), *parts]:
                 assert not cache.shows(known, content, part) or part in parts
+
+
+def test_what_a_turn_reads_is_in_the_context_from_the_next_turn_on(cache):
+    cache.asked()
+    read(cache, A, b"one")
+    assert not cache.shows(A, b"one", ALL) and cache.state(A, b"one") == "whole"
+    child = cache.clone()
+    for one in (cache, child):
+        one.asked()
+        assert one.shows(A, b"one", ALL)
+        read(one, A, b"one")  # once more, because it was asked to
+        assert one.shows(A, b"one", ALL)
+    assert not cache.shows(A, b"two", ALL)
+
+
+def test_a_span_that_was_shown_is_known_however_it_is_asked_for(cache):
+    read(cache, A, b"0123456789", ALL, (0, 10))
+    assert cache.shows(A, b"0123456789", (0, 10))
+    assert not cache.shows(A, b"0123456789", (0, 5))

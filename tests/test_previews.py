@@ -15,23 +15,26 @@ from agentlab import Agent
 from agentlab.messages import assistant, text, tool_result, tool_use, user, valid_unicode
 from agentlab.previews import (
     AS_IT_IS,
+    NOTE,
     Decision,
     Previews,
     ReplacementState,
     applied,
     preview,
     rebuild,
+    remove_kept,
     shrink,
     text_in,
 )
 from agentlab.result_files import FOLDER, KEPT_BYTES, names_for, storable
 from agentlab.toolbox import calculator, toolbox
-from agentlab.tools import Prepared, perform, tool
+from agentlab.tools import Prepared, ToolError, perform, tool
 
 LINES = "".join(f"line {n} of a result that is long\n" for n in range(1, 2001))
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}}
-NOTE = re.compile(
-    r"\[\.\.\. (?P<missing>\d+) of (?P<chars>\d+) characters left out, .*? of (?P<lines>\d+)\. "
+WORDS = re.compile(
+    r"\[\.\.\. (?P<missing>[\d,]+) of (?P<chars>[\d,]+) characters left out, "
+    r".*? of (?P<lines>[\d,]+)\. "
     r"The whole result is in (?P<path>\S+)\. To go on from here Read that file with "
     r"offset=(?P<offset>\d+)(?:, column=(?P<column>\d+))?; .*? \.\.\.\]\n"
 )
@@ -54,9 +57,10 @@ def replaced(previews, content, id="toolu_1", tool=None):
 
 def note(shown):
     """The numbers of the note in a preview, and what stands before and after it."""
-    found = NOTE.search(shown)
-    assert found, shown
-    numbers = {k: int(v) for k, v in found.groupdict("1").items() if k != "path"}
+    found = WORDS.search(shown)
+    assert found and NOTE.search(shown)[1] == found["chars"], shown
+    told = found.groupdict("1").items()
+    numbers = {k: int(v.replace(",", "")) for k, v in told if k != "path"}
     return numbers, found["path"], shown[: found.start()], shown[found.end() :]
 
 
@@ -78,7 +82,7 @@ def test_a_larger_one_becomes_its_beginning_its_end_and_where_the_rest_is(previe
     assert LINES.startswith(head) and LINES.endswith(tail) and head.endswith("\n")
     assert numbers["missing"] == len(LINES) - len(head) - len(tail)
     assert numbers["chars"] == len(LINES) and numbers["lines"] == 2000
-    assert "lines 46 to 1986 of 2000" in shown and len(shown) < 2_500
+    assert "lines 46 to 1,986 of 2,000" in shown and len(shown) < 2_500
     decision = previews.state["toolu_1"]
     assert (decision.text, decision.path) == (shown, path)
     assert (decision.chars, decision.lines) == (len(LINES), 2000)
@@ -188,6 +192,18 @@ def test_a_preview_is_the_beginning_and_the_end_of_any_text(piece, times, end, l
         assert not (before.endswith("\r") and after.startswith("\n")) or not tail
 
 
+@pytest.mark.parametrize("content", ["", "abc", "x" * 8_000, "\n"])
+def test_a_text_that_fits_needs_no_preview(content):
+    assert preview(content, "p.txt") == content
+
+
+def test_documents_and_search_results_stay(previews):
+    source = {"type": "text", "media_type": "text/plain", "data": "d" * 9_000}
+    found = {"type": "search_result", "source": "s", "title": "t", "content": [text("q" * 9_000)]}
+    content = [text(LINES), {"type": "document", "source": source}, found]
+    assert replaced(previews, content)[1:] == content[1:]
+
+
 # ------------------------------------------------------------------------------ decided once
 
 
@@ -213,7 +229,7 @@ def test_a_state_is_a_mapping_that_does_not_change(previews):
     with pytest.raises(TypeError):
         before["toolu_2"] = AS_IT_IS
     assert (
-        repr(previews) == "Previews(over 8000 characters, ReplacementState(2 results, 1 replaced))"
+        repr(previews) == "Previews(over 8,000 characters, ReplacementState(2 results, 1 replaced))"
     )
 
 
@@ -314,8 +330,38 @@ def test_what_read_could_not_open_is_shortened_and_says_so(previews, tmp_path, r
     _, path, *_ = note(replaced(previews, content))
     kept = (tmp_path / path).read_bytes()
     assert len(kept) <= KEPT_BYTES and kept.endswith(b"end")
-    assert re.search(rf"\d+ of {len(content)} characters were too many to keep", kept.decode())
+    assert re.search(rf"[\d,]+ of {len(content):,} characters were too many to keep", kept.decode())
     assert read(path).startswith("\u00e8")
+
+
+def test_what_no_history_names_is_deleted_when_it_is_asked_for(previews, tmp_path):
+    shown = [replaced(previews, LINES + id, id) for id in ("toolu_1", "toolu_2", "toolu_3")]
+    again = replaced(Previews(tmp_path), LINES + "another run", "toolu_1")  # toolu_1-2.txt
+    first, second = history([shown[0]]), history([again, "see .agentlab/results/toolu_3.txt"])
+    assert remove_kept(tmp_path, first, second) == 1
+    names = {path.name for path in (tmp_path / FOLDER).iterdir()}
+    assert names == {".gitignore", "toolu_1.txt", "toolu_1-2.txt", "toolu_3.txt"}
+    assert remove_kept(tmp_path, first) == 2 and remove_kept(tmp_path, first) == 0
+    assert remove_kept(tmp_path) == 1
+    assert replaced(previews, LINES + "toolu_1") == shown[0]  # what was sent stays what it is
+
+
+def test_a_folder_in_which_nothing_was_kept_needs_no_tidying(tmp_path):
+    assert remove_kept(tmp_path) == 0
+    with pytest.raises(NotADirectoryError):
+        remove_kept(tmp_path / "nowhere")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_nothing_is_deleted_behind_a_link(tmp_path):
+    outside, work = tmp_path / "outside", tmp_path / "app"
+    (outside / "results").mkdir(parents=True)
+    (outside / "results" / "mine.txt").write_text("mine")
+    work.mkdir()
+    (work / ".agentlab").symlink_to(outside)
+    with pytest.raises(ToolError, match="stands in the way"):
+        remove_kept(work)
+    assert (outside / "results" / "mine.txt").read_text() == "mine"
 
 
 # ------------------------------------------------------------------------------ when it fails
@@ -398,8 +444,8 @@ def run(previews, made, **arguments):
     return previews.replace("toolu_1", outcome.block, made)["content"]
 
 
-def long_tool(chars, **contract):
-    @tool(name="long", **contract)
+def long_tool(chars, name="long", **contract):
+    @tool(name=name, **contract)
     def function() -> str:
         """A long text."""
         return ("x" * 99 + "\n") * (chars // 100)
@@ -455,6 +501,15 @@ def test_a_history_in_which_nothing_is_too_large_stays_the_same(previews):
     messages = history(["small", "also small"])
     assert all(a is b for a, b in zip(shrink(messages, previews), messages, strict=True))
     assert len(previews.state) == 2  # and nothing in it is decided again
+
+
+def test_what_was_sent_whole_stays_whole_when_a_conversation_is_resumed(tmp_path):
+    messages = history(["m" * 50_000, "n" * 50_000])
+    messages[1]["content"][0]["name"] = "page"
+    alone = long_tool(100, name="page", max_result_chars=60_000, preview=False)
+    assert shrink(messages, Previews(tmp_path, limit=50_000), 30_000) == messages
+    shrunk = shrink(messages, Previews(tmp_path), 30_000, [alone, calculator])
+    assert shrunk[:4] == messages[:4] and len(text_in(shrunk[4]["content"][0])) < 3_000
 
 
 def test_behind_the_first_change_there_is_no_thinking(previews):

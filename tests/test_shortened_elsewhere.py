@@ -12,6 +12,7 @@ from agentlab.hooks import Hooks, on
 from agentlab.messages import blocks_of, text_of
 from agentlab.providers import connect
 from agentlab.simulator.scenario import _REGISTRY, all_scenarios, scenario
+from agentlab.toolbox import file_tools
 from agentlab.tools import tool
 from agentlab.transcript import history_of, load
 
@@ -37,6 +38,13 @@ def reader():
         if chat.decide(chat.sees("answer 0:") or "always" in chat.task):
             yield chat.say("It begins with").stop("model_context_window_exceeded")
         yield chat.say("It begins with A.")
+
+    @scenario("again", opens=r"^read all pages, then")
+    def again(chat):
+        """Reads the first page once more at the end."""
+        for number in [*range(FILES), 0]:
+            yield chat.call("Read", file_path=f"f{number}.txt")
+        yield chat.say("Done.")
 
     yield
     _REGISTRY.clear()
@@ -82,6 +90,17 @@ async def test_what_the_api_cleared_is_told_before_the_reply(tmp_path):
     assert "clear_tool_uses_20250919" in kinds
     assert of(load(path).events, "context.edited")
     assert len(history_of(load(path).events)) == 2 * FILES + 2  # here it is whole
+
+
+@pytest.mark.parametrize("settings", [None, Compaction("api", window=9_000, summary_tokens=400)])
+async def test_what_the_api_cleared_is_sent_again_when_it_is_read_again(tmp_path, settings):
+    for number in range(FILES):
+        (tmp_path / f"f{number}.txt").write_text(f"page {number}\n" + "word " * 600)
+    made = agent(file_tools(tmp_path), compaction=settings)
+    events = await events_of(made, "read all pages, then the first again")
+    assert bool(of(events, "context.edited")) == bool(settings)
+    last = text_of(made.history[-2]["content"][0])
+    assert ("page 0" in last) == bool(settings)
 
 
 async def test_a_summary_of_the_api_is_kept_and_the_pinned_constraints_are_said_again():

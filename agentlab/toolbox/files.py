@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from agentlab.file_cache import FileCache, Span
 from agentlab.toolbox.listing import existing, ls_tool
@@ -38,10 +39,15 @@ def file_tools(workspace: str | os.PathLike[str], cache: FileCache | None = None
 
 def read_tool(confined: Confined, cache: FileCache) -> Tool:
     """``Read``, which tells ``cache`` what it has read."""
+    judge = confined.before("file_path")
+
+    def validate(**arguments: Any) -> None:
+        cache.asked()
+        judge(**arguments)
 
     @tool(
         name="Read", is_read_only=True, permission="read", path_argument="file_path",
-        root=confined.root, validate_input=confined.before("file_path"),
+        root=confined.root, validate_input=validate,
         max_result_chars=READ_CHARS + 1_000, preview=False, cache=cache,
     )  # fmt: skip
     def read(
@@ -80,6 +86,8 @@ def read_tool(confined: Confined, cache: FileCache) -> Tool:
             raise ToolError(f"{file_path} is a binary file of {len(data)} bytes.")
         plain = text.plain()
         shown, span = part(text, plain, *asked) if plain else ("(the file is empty)", (0, 0))
+        if not again and cache.shows(target, data, span):  # the same text, asked for otherwise
+            return UNCHANGED.format(path=file_path)
         cache.read(target, data, asked, span, len(plain))
         return shown
 

@@ -5,6 +5,8 @@ binary, in which order lines come. So ripgrep only says *which files may hold a 
 that it gets a pattern that matches at least as much (`loosely`); the lines themselves are always
 found and written by the same Python code. Where ripgrep is missing, or the pattern has something
 that it has no word for, every file is looked at. The answer is the same, only later.
+
+Of a long line the part around its first match is given, with the column where that part begins.
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ def grep_tool(confined: Confined, *, ripgrep: str | None = "rg") -> Tool:
                 continue
             if likely is not None and below not in likely:
                 continue
-            for number, line in matches(wanted, file, folder):
-                found.append(f"{name}:{number}: {line.strip()[:MAX_LINE_CHARS]}")
+            for number, line, start in matches(wanted, file, folder):
+                found.append(f"{name}:{number}: {around(line, start)}")
             if len(found) > MAX_LINES:
                 found[MAX_LINES:] = [f"[more than {MAX_LINES} lines; ask for less]"]
                 break
@@ -72,8 +74,13 @@ def grep_tool(confined: Confined, *, ripgrep: str | None = "rg") -> Tool:
     return made
 
 
-def matches(wanted: re.Pattern[str], file: Path, folder: int | None) -> Iterator[tuple[int, str]]:
-    """The matching lines of one file with their numbers; what cannot be read has none."""
+def matches(
+    wanted: re.Pattern[str], file: Path, folder: int | None
+) -> Iterator[tuple[int, str, int]]:
+    """The matching lines of one file: number, text, and where in it the first match begins.
+
+    What cannot be read has none.
+    """
     try:
         with told(file.name):
             data = read_in(folder, file)
@@ -87,8 +94,17 @@ def matches(wanted: re.Pattern[str], file: Path, folder: int | None) -> Iterator
         lines.pop()
     for number, line in enumerate(lines, 1):
         line = line.removesuffix("\r")
-        if wanted.search(line):
-            yield number, line
+        if match := wanted.search(line):
+            yield number, line, match.start()
+
+
+def around(line: str, start: int) -> str:
+    """A line as it is told; of a long one the part around ``start``, and which part that is."""
+    if len(line.strip()) <= MAX_LINE_CHARS:
+        return line.strip()
+    first = max(0, min(start - MAX_LINE_CHARS // 2, len(line) - MAX_LINE_CHARS))
+    shown = line[first : first + MAX_LINE_CHARS]
+    return f"[from column {first + 1} of {len(line)}] {shown}"
 
 
 def _files(confined: Confined, target: Path) -> Iterator[tuple[Path, int | None]]:

@@ -3,8 +3,11 @@
 What makes a shell tool hard is not starting a process but ending it. A command may wait for input
 (there is none: its stdin is empty), run forever (a timeout kills it *and everything it started*, as
 one process group), leave a child behind that keeps the output open (the call ends when the shell
-ends), print without end (only the beginning and the end are kept, while it is read), or be called
+ends), print without end (the first 4 MB and the last one are kept, while it is read), or be called
 off (the same kill). The working directory stays from call to call, but only inside the workspace.
+
+What is kept is the result. How much of it the model gets is decided where that of every tool is:
+it is cut, or kept on disk with a preview in its place (`agentlab.previews`).
 
 This is not a sandbox: a command may do whatever you may do. A child that leaves its process group
 (``setsid``) outlives the kill, and one that was put into the background goes on running.
@@ -30,7 +33,7 @@ from agentlab.tools import Tool, ToolContext, ToolError, tool
 
 TIMEOUT_S = 120.0
 MAX_TIMEOUT_S = 600.0
-HEAD_BYTES, TAIL_BYTES = 16_000, 12_000
+HEAD_BYTES, TAIL_BYTES = 4_000_000, 1_000_000  # kept of one output; a choice (2026-11-30)
 _CONTINUED = bytes(range(0x80, 0xC0))  # bytes in the middle of a character
 DRAIN_S = 0.25  # for output that is still on its way when the shell has ended
 POLL_S = 0.02
@@ -62,15 +65,19 @@ class Ends:
     def text(self) -> str:
         """What was kept, decoded, with a line that says how much is missing."""
         head, tail = bytes(self.head), bytes(self.tail)
-        missing = self.total - len(head) - self._sizes[1]
-        if missing <= 0:
+        if not (missing := self.missing):
             return (head + tail).decode("utf-8", "replace")
         tail = tail[-self._sizes[1] :]
         whole = codecs.getincrementaldecoder("utf-8")("replace").decode(head)  # no half character
         return (
-            f"{whole}\n[... {missing} of {self.total} bytes left out; ask for a part ...]\n"
+            f"{whole}\n[... {missing:,} of {self.total:,} bytes left out; ask for a part ...]\n"
             f"{tail.lstrip(_CONTINUED).decode('utf-8', 'replace')}"
         )
+
+    @property
+    def missing(self) -> int:
+        """How many bytes were not kept."""
+        return max(0, self.total - sum(self._sizes))
 
 
 @dataclass
@@ -174,6 +181,9 @@ def bash_tool(confined: Confined, *, timeout_s: float = TIMEOUT_S) -> Tool:
                 f"[timed out after {seconds:g} s; the command and its children were killed]"
             )
         output = await running.drain()
+        if missing := running.output.missing:
+            total = running.output.total
+            notes.insert(0, f"[{missing:,} of its {total:,} bytes of output were not kept]")
         text = "\n".join([output.removesuffix("\n") or "(no output)", *notes])
         if not ended:
             raise ToolError(text)

@@ -334,7 +334,7 @@ print(edit(cache, "notes/rain.md", "noon", "evening"))
 
 # %% [markdown] tags=["core"]
 # Both refusals say what to do, so the model does it: it reads, and then it edits. The second one matters more than it seems. You and
-# the agent work in the same folder, and formatters, hooks and other agents do too. It needs nobody to announce a change.
+# the agent work in the same folder, and formatters, hooks and other agents do too. Nobody has to announce a change: the bytes show it.
 #
 # ## Read it
 #
@@ -357,10 +357,13 @@ show_source(Previews, "replace")
 # | a file of that name is never overwritten | it may be another run's, and a preview points to it |
 # | if the disk is full the text is cut, and says that the rest is lost | a promise that cannot be kept is worse than a cut |
 # | a `.gitignore` in its folder | checkpoints should not carry hundreds of pages |
+# | `remove_kept(folder, agent.history)` deletes what no history names | nothing goes by itself: a conversation that sleeps in a transcript may point to it |
 #
 # The file cache knows which *parts* of a file are in the context, and whether the model has seen all of it: a `Write` over a file
-# that was read in part is refused, since what was not seen would vanish. After an edit the next `Read` sends the text again. And a
-# child that begins with its parent's messages is given a `clone()` of the cache: it has the same texts before it.
+# that was read in part is refused, since what was not seen would vanish. After an edit the next `Read` sends the text again. The
+# reads of one turn run at the same time, so what they bring counts from the next turn on: otherwise it would be chance which of two
+# equal ones sends the text. And a child that begins with its parent's messages is given a `clone()` of the cache: it has the same
+# texts before it.
 
 # %% tags=["more"]
 from agentlab.file_cache import FileCache as Packaged
@@ -449,7 +452,8 @@ print(note_in(previews.preview(line, "page.txt")))
 # Round in circles: each read of a file makes another file. So `Read` is exempt, by `preview=False` in its contract. It has a bound
 # of its own, 20,000 characters, and says where to go on. And in a long line "offset=1" begins where you began.
 #
-# The packaged one counts columns as well, and its `Read` can begin at one. What no preview solves: a model that *should* read everything,
+# The packaged one counts columns as well: its `Read` can begin at one, and its `Grep` shows the part of a long line around the match
+# and says at which column it begins. What no preview solves: a model that *should* read everything,
 # to sum up a page, say. It will read on, part by part, and in the end all of it is in the context, plus the turns. For that there are
 # child agents (chapter 15): they read, and only what they found comes back.
 #
@@ -484,7 +488,7 @@ def read(cache, path, data, files, size):
     the cache holds exactly these bytes for that path ("unchanged" is said then). And
     the new cache, as a list of (path, bytes): what was read now stands last; from the
     front so many are dropped that at most `files` files and `size` bytes are left. The
-    one that was read now is never dropped.
+    one that was read now is never dropped. `cache` itself stays as it is.
     """
     ...
 

@@ -1,6 +1,5 @@
 """No file is changed that was not read as it is now, and none is sent twice."""
 
-import asyncio
 import os
 
 import pytest
@@ -274,13 +273,6 @@ def test_a_hook_that_changes_a_file_after_an_edit_makes_it_one_to_read_again(han
     assert "Read it again" in edit(hands, "two", "three", "error")
 
 
-def test_two_reads_in_one_turn_send_one_text(hands, file):
-    file("text " * 100)
-    outcomes = asyncio.run(hands.together(*[("Read", {"file_path": "a.py"})] * 3))
-    said = sorted((o.block["content"] for o in outcomes), key=len)
-    assert [("unchanged" in text) for text in said] == [True, True, False]
-
-
 def test_a_file_read_in_vain_is_not_known(hands, file):
     file("1\n2\n")
     hands.error("Read", file_path="a.py", offset=9)
@@ -313,3 +305,28 @@ def test_a_child_has_what_its_parent_had_read_and_nothing_of_what_it_reads_later
     childs["Edit"](file_path="a.py", old_string="a", new_string="A")
     with pytest.raises(ToolError, match="has changed"):  # the parent looks before it writes
         mine["Edit"](file_path="a.py", old_string="A", new_string="AA")
+
+
+@pytest.mark.parametrize(
+    "asked", [{"limit": 2000}, {"offset": 1}, {"limit": 2}, {"offset": 1, "column": 1}]
+)
+def test_the_same_text_asked_for_in_another_way_is_not_sent_twice(hands, asked):
+    (hands.folder / "a.txt").write_text("one\ntwo\n")
+    assert hands.ok("Read", file_path="a.txt") == "one\ntwo\n"
+    assert "is unchanged" in hands.ok("Read", file_path="a.txt", **asked)
+    assert hands.ok("Read", file_path="a.txt", limit=1).startswith("one\n[")  # another text
+    assert hands.ok("Read", file_path="a.txt", **asked, again=True) == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+async def test_equal_reads_of_one_turn_give_the_same_in_every_run(hands, size):
+    """They run at the same time: which one was first is chance, and must not be seen."""
+    (hands.folder / "a.txt").write_text("line\n" * (size // 5))
+    asked = [{}, {}, {"limit": 50_000}, {"again": True}]
+    calls = [("Read", {"file_path": "a.txt", **more}) for more in asked]
+    for turn in range(20):
+        hands.tools["Read"].cache.forget()
+        first = [o.block["content"] for o in await hands.together(*calls)]
+        assert first[0].startswith("line") and len(set(first)) == 1, turn
+        then = [o.block["content"] for o in await hands.together(*calls)]
+        assert ["is unchanged" in text for text in then] == [True, True, True, False]

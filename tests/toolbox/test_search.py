@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentlab.toolbox import search
+from agentlab.toolbox import file_tools, search
 from agentlab.toolbox.paths import Confined
 from agentlab.toolbox.search import candidates, grep_tool, loosely
 from agentlab.tools import ToolError
@@ -147,8 +147,30 @@ def test_a_failing_ripgrep_changes_nothing(tmp_path, monkeypatch):
     assert grep_tool(Confined(tmp_path)).function(pattern="x") == "a.txt:1: x"
 
 
-def test_very_many_lines_and_very_long_ones_are_cut(tmp_path):
-    (tmp_path / "a.txt").write_text("x" * 5_000 + "\n" + "x\n" * 5_000)
+def test_very_many_lines_are_cut(tmp_path):
+    (tmp_path / "a.txt").write_text("x\n" * 5_000)
     said = both(tmp_path, pattern="x")[0].split("\n")
     assert said[-1] == "[more than 1000 lines; ask for less]" and len(said) == 1_001
-    assert re.fullmatch(r"a\.txt:1: x{500}", said[0])
+
+
+@pytest.mark.parametrize(
+    ("before", "match", "after"),
+    [(60_000, "needle", 1_000), (0, "needle", 9_000), (9_000, "needle", 0), (400, "n" * 900, 7),
+     (495, "needle", 0), (300, "needle", 300)],
+)  # fmt: skip
+def test_of_a_long_line_the_part_around_the_match_is_given(tmp_path, before, match, after):
+    line = f"\té{'x' * before}{match}{'y' * after}"
+    (tmp_path / "a.txt").write_text(f"one\n{line}\n  short needle  \n", encoding="utf-8")
+    said, slow = both(tmp_path, pattern="n+eedle|n{900}")
+    assert said == slow
+    long, *rest = said.split("\n")
+    assert rest == ["a.txt:3: short needle"]
+    told = re.fullmatch(r"a\.txt:2: \[from column (\d+) of (\d+)\] (.{500})", long)
+    assert match[:200] in told[3] and int(told[2]) == len(line)
+    read = next(t for t in file_tools(tmp_path) if t.name == "Read").function
+    assert read("a.txt", offset=2, column=int(told[1])).startswith(told[3])
+
+
+def test_a_line_of_500_characters_is_given_whole(tmp_path):
+    (tmp_path / "a.txt").write_text(f"    {'x' * 500}  \n")
+    assert both(tmp_path, pattern="x$|x ")[0] == f"a.txt:1: {'x' * 500}"

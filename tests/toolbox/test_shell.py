@@ -16,8 +16,11 @@ from agentlab import Agent
 from agentlab.clock import VirtualClock
 from agentlab.messages import tool_use
 from agentlab.partition import run_batches
+from agentlab.previews import Previews
+from agentlab.result_files import KEPT_BYTES
+from agentlab.toolbox import toolbox
 from agentlab.toolbox.shell import HEAD_BYTES, TAIL_BYTES, Ends
-from agentlab.tools import MAX_RESULT_CHARS, ToolContext, prepare
+from agentlab.tools import MAX_RESULT_CHARS, Prepared, ToolContext, prepare
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are for a POSIX shell")
 
@@ -189,22 +192,36 @@ def test_a_command_that_is_no_command_is_an_answer(hands):
     assert "more than 0" in hands.error("Bash", command="true", timeout=0)
 
 
-def test_output_without_end_keeps_both_ends_and_little_memory(hands):
+def test_output_without_end_keeps_both_ends_in_bounded_memory(hands):
     tracemalloc.start()
     try:
-        command = "echo first; yes 0123456789 | head -c 5000000; echo; echo last"
+        command = "echo first; yes 0123456789 | head -c 40000000; echo; echo last"
         said = hands.ok("Bash", command=command)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert said.startswith("first\n") and said.endswith("last\n[exit code 0]")
-    assert "bytes left out" in said and len(said) < MAX_RESULT_CHARS
-    assert peak < 1_500_000
+    assert said.startswith("first\n") and len(said) < MAX_RESULT_CHARS + 100
+    assert said.endswith(
+        "last\n[35,000,012 of its 40,000,012 bytes of output were not kept]\n[exit code 0]"
+    )
+    assert "characters left out; ask for a part" in said  # as of the result of any tool
+    assert peak < 8 * (HEAD_BYTES + TAIL_BYTES)
+
+
+async def test_what_a_command_printed_is_kept_whole_where_there_are_previews(tmp_path):
+    agent = Agent(tools=toolbox(tmp_path), previews=Previews(tmp_path))
+    gate, bash = agent._setup.gate, agent.tools["Bash"]
+    input = {"command": "seq 300000; echo done; exit 3"}
+    outcome = await gate.execute(Prepared(tool_use("toolu_1", "Bash", input), bash, input))
+    shown = outcome.block["content"]
+    assert len(shown) < 2_500 and shown.endswith("\ndone\n[exit code 3]")
+    kept = (tmp_path / ".agentlab/results/toolu_1.txt").read_text()
+    assert kept == "".join(f"{n}\n" for n in range(1, 300_001)) + "done\n[exit code 3]"
 
 
 def test_a_flood_that_never_ends_is_cut_off(hands):
     outcome, said, seconds = timed(hands, command="yes flood-without-end", timeout=0.5)
-    assert outcome.is_error and seconds < 3 and len(said) < MAX_RESULT_CHARS
+    assert outcome.is_error and seconds < 3 and len(said) < MAX_RESULT_CHARS + 100
     assert gone("flood-without-end")
 
 
@@ -219,9 +236,9 @@ def test_both_ends_are_kept_and_what_is_missing_is_counted(size):
         assert text == data
     else:
         assert text.startswith(data[:10]) and text.endswith(data[-20:])
-        assert f"{size - 30} of {size} bytes left out" in text
+        assert f"{size - 30:,} of {size:,} bytes left out" in text
     assert len(ends.head) <= 10 and len(ends.tail) <= 47
-    assert HEAD_BYTES + TAIL_BYTES < MAX_RESULT_CHARS
+    assert HEAD_BYTES + TAIL_BYTES < KEPT_BYTES
 
 
 def test_no_half_character_stands_at_the_cut():

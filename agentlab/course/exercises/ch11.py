@@ -59,7 +59,8 @@ def _shown(first, last, of, beginning="", end=""):
         ),
     ],
     hints=[
-        'Lines with their ends: [line + "\\n" for line in text.split("\\n")]; mend the last one.',
+        'Lines with their ends: [line + "\\n" for line in text.split("\\n")]. The last one has '
+        "a line end too many; if nothing is left without it, it is no line.",
         "Two counters: first = 0 grows while the lines before it fit, last = len(lines) shrinks.",
         'while len("".join(lines[: first + 1])) <= room: first += 1. The end in the same way.',
     ],
@@ -222,7 +223,7 @@ def read(cache, path, data, files, size):
     the cache holds exactly these bytes for that path ("unchanged" is said then). And
     the new cache, as a list of (path, bytes): what was read now stands last; from the
     front so many are dropped that at most `files` files and `size` bytes are left. The
-    one that was read now is never dropped.
+    one that was read now is never dropped. `cache` itself stays as it is.
     """
     sent = None if cache.get(path) == data else data
     kept = {name: held for name, held in cache.items() if name != path}
