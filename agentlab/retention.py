@@ -21,6 +21,7 @@ from agentlab.compaction import LEVELS, CannotCompact, Compaction, compact, text
 from agentlab.compaction.api import as_edited
 from agentlab.messages import Message, blocks_of, text, text_of, user
 from agentlab.planted import Planted, Talk, talk
+from agentlab.tables import Table, Tabular, count
 from agentlab.tokens import count_message
 
 SMALL = Compaction(window=24_000, summary_tokens=450, keep_rounds=3)  # so that it has to choose
@@ -45,9 +46,9 @@ class Score:
         return self.kept / self.of
 
 
-@dataclass(frozen=True)
-class Retention:
-    """The scores, as a table that shows itself."""
+@dataclass(frozen=True, repr=False)
+class Retention(Tabular):
+    """The scores, as a table."""
 
     scores: tuple[Score, ...]
 
@@ -58,26 +59,17 @@ class Retention:
                 return score
         raise KeyError((level, compactions))
 
-    def __repr__(self) -> str:
-        head, *body = self._cells()
-        rows = [f"{name:<16}" + "".join(f"{c:>9}" for c in cells) for name, *cells in (head, *body)]
-        return "\n".join(rows)
-
-    def _repr_markdown_(self) -> str:
-        head, *body = self._cells()
-        line = ["---", *["--:"] * (len(head) - 1)]
-        return "\n".join(f"| {' | '.join(row)} |" for row in (head, line, *body))
-
-    def _cells(self) -> list[list[str]]:
+    def table(self) -> Table:
+        """A line for each level, a column for each number of compactions."""
         counts = sorted({score.compactions for score in self.scores})
-        levels = dict.fromkeys(score.level for score in self.scores)
-        rows = [["facts left", *(f"after {count}" for count in counts), "pinned", "tokens"]]
-        for level in levels:
-            mine = [self.of(level, count) for count in counts]
+        columns = ["level", *(f"after {number}" for number in counts), "pinned", "tokens"]
+        rows = []
+        for level in dict.fromkeys(score.level for score in self.scores):
+            mine = [self.of(level, number) for number in counts]
             pinned = min(score.pinned_kept / score.pinned for score in mine)
             shares = (f"{score.share:.0%}" for score in mine)
-            rows.append([level, *shares, f"{pinned:.0%}", f"{mine[-1].tokens:,}"])
-        return rows
+            rows.append([level, *shares, f"{pinned:.0%}", count(mine[-1].tokens)])
+        return Table("How many of the facts are left?", columns, rows)
 
 
 async def bench(
@@ -101,11 +93,11 @@ async def bench(
     scores = []
     for level in levels:
         contexts = [await after_each(each, level, side_calls, settings) for each in talks]
-        for count in range(compactions):
+        for number in range(compactions):
             pairs = [
-                (each.facts, context[count]) for each, context in zip(talks, contexts, strict=True)
+                (each.facts, context[number]) for each, context in zip(talks, contexts, strict=True)
             ]
-            scores.append(_score(level, count + 1, pairs))
+            scores.append(_score(level, number + 1, pairs))
     return Retention(tuple(scores))
 
 
@@ -164,7 +156,9 @@ def _and(messages: Sequence[Message], question: str) -> list[Message]:
     return [*messages[:-1], {**last, "content": [*blocks_of(last), text(question)]}]
 
 
-def _score(level: str, count: int, pairs: list[tuple[tuple[Planted, ...], list[Message]]]) -> Score:
+def _score(
+    level: str, number: int, pairs: list[tuple[tuple[Planted, ...], list[Message]]]
+) -> Score:
     by_kind: dict[str, tuple[int, int]] = {}
     for facts, context in pairs:
         lost = missing(context, facts)
@@ -173,4 +167,4 @@ def _score(level: str, count: int, pairs: list[tuple[tuple[Planted, ...], list[M
             by_kind[fact.kind] = (kept + (fact not in lost), of + 1)
     kept, of = (sum(column) for column in zip(*by_kind.values(), strict=True))
     tokens = sum(sum(map(count_message, context)) for _, context in pairs) // len(pairs)
-    return Score(level, count, kept, of, *by_kind["pinned"], tokens, by_kind)
+    return Score(level, number, kept, of, *by_kind["pinned"], tokens, by_kind)

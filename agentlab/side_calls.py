@@ -56,7 +56,7 @@ class SideCalls:
         """Ask one question; with ``schema`` (JSON Schema of an object) the answer is in ``data``.
 
         Raises SideCallFailed: an error of the endpoint, no answer in ``deadline_s`` (real)
-        seconds, or an answer that does not fit the schema. It is not repeated.
+        seconds, a refusal, or an answer that does not fit the schema. It is not repeated.
         """
         request: dict[str, Any] = {
             "model": self.model,
@@ -81,6 +81,8 @@ class SideCalls:
         self.clock.advance(FIRST_TOKEN_S)
         self.clock.streamed(len(text))
         event = self._event(purpose, usage)
+        if reply.stop_reason == "refusal":
+            raise SideCallFailed("the model declined to answer", event)
         return Answered(text, _object(text, schema, event), event)
 
     def _event(self, purpose: str, usage: Usage) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def count_text(text: str, chars_per_token: float = CHARS_PER_TOKEN) -> int:
     """Estimated tokens of a text (0 for the empty text)."""
     if text.isascii():
         return math.ceil(len(text) / chars_per_token)
-    ascii_chars = sum(c.isascii() for c in text)
+    ascii_chars = len(text.encode("ascii", "ignore"))
     return math.ceil(ascii_chars / chars_per_token + (len(text) - ascii_chars))
 
 

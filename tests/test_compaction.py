@@ -293,6 +293,38 @@ def _renamed(blocks, number):
     ]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "PIN: use tabs", "pin : use tabs", "* Pin: use tabs", "+ Pin: use tabs", "2. Pin: use tabs",
+        "**Pin:** use tabs", "> - Pin: use tabs", "## Pin: use tabs", "Pin\uff1ause tabs",
+        "\u00a0Pin: use tabs", "Go on. Pin: use tabs", "Is it done? pin: use tabs",
+        "Pin:\nuse tabs\n\nand go on", "Pins:\n- use tabs\n\nand go on", "one\rPin: use tabs\rtwo",
+    ],
+)  # fmt: skip
+def test_the_ways_in_which_people_mark_a_constraint_are_understood(said):
+    assert pins_in([user("Port it."), assistant("Yes."), user(said)]) == ("use tabs",)
+
+
+def test_a_constraint_is_pinned_as_it_was_written():
+    for pin in (
+        "never \"touch\" 'legacy/' \u2028 or `src/**`",
+        "**/*.sql stays",
+        "è così 数据 🙂",
+        "- x",
+    ):
+        assert pins_in([user(f"Port it.\nPin: {pin}")]) == (pin,)
+    assert pins_in([user("Port it.\nPin:\n- use tabs\n2) no new types")]) == (
+        "use tabs", "no new types"
+    )  # fmt: skip
+    assert pins_in([user("The pin: see the board. Pin 4 is ground. Unpin: all")]) == ()
+
+
+def test_a_line_of_many_blanks_is_searched_for_pins_at_once():
+    blanks = " " * 200_000
+    assert pins_in([user(f"{blanks}\nPin: a{blanks}b\n{blanks}x")]) == (f"a{blanks}b",)
+
+
 def test_a_line_that_begins_with_pin_is_pinned_wherever_the_user_writes_it():
     history = [
         user("Port it.\n  - Pin: never touch legacy/\nPinned to the wall: nothing"),
@@ -474,6 +506,62 @@ async def test_whatever_is_larger_than_the_window_is_made_to_fit(message):
     assert validate(done.messages) == []
 
 
+_LONG = "y = 2\n" * 40_000
+_PDF = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0x" * 40_000}
+_PLAIN = {"type": "text", "media_type": "text/plain", "data": f"PORT = 1\n{_LONG}"}
+
+
+@pytest.mark.parametrize("level", ["summary", "clear", "truncate"])
+@pytest.mark.parametrize(
+    ("block", "left"),
+    [
+        ({"type": "document", "source": _PDF}, "[document removed to make room]"),
+        ({"type": "document", "source": _PLAIN}, "PORT = 1"),
+        ({"type": "search_result", "title": "The log", "content": [text(_LONG)]}, "The log"),
+    ],
+)
+async def test_whatever_is_not_text_is_made_to_fit_as_well(level, block, left):
+    in_a_result = [*work(6), *read_round("big", [block, text("see page 2")])]
+    for history in (in_a_result, [*work(6), assistant("Yes?"), user(block, "see page 2")]):
+        about = {"settings": SMALL, "max_tokens": 500, "reason": "window"}
+        done = await compact(history, level, Says("- x"), **about)
+        assert size(done.messages) < 7_500
+        assert left in text_in(done.messages[-1])
+        assert "see page 2" in text_in(done.messages[-1])
+        check_sound(done.messages)
+
+
+async def test_the_call_and_the_result_of_a_servers_own_tool_go_together():
+    call = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_1",
+        "name": "web_search",
+        "input": {"query": "rain"},
+    }
+    page = {"type": "web_search_result", "title": "It rains", "url": "https://example.com",
+            "encrypted_content": "E" * 90_000}  # fmt: skip
+    result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [page]}
+    history = [*work(6), assistant("Yes?"), user("Search."), assistant(call, result, text("Rain."))]
+    done = await compact(history, "clear", settings=SMALL, max_tokens=500, reason="window")
+    kept = [block["text"] for block in done.messages[-1]["content"]]
+    assert kept == ["web_search\nrain", "It rains\nhttps://example.com", "Rain."]
+
+
+@pytest.mark.parametrize("level", ["truncate", "clear", "summary"])
+async def test_d13_holds_at_each_level_where_no_round_can_be_dropped(level):
+    history = [user("Read it."), *read_round(1, "x = 1\n" * 143_000)]
+    done = await compact(history, level, Says("- x"), window=200_000, reason="window")
+    assert size(done.messages) + 8_192 < 200_000
+    assert DROPPED not in text_in(done.messages)
+    check_sound(done.messages)
+
+
+async def test_a_history_that_the_api_would_refuse_is_not_said_to_be_too_large():
+    history = [*work(3), *of_signs("a[1]"), *work(4)]
+    with pytest.raises(CannotCompact, match=r"the results must come first.*mend it first"):
+        await compact(history, "clear", settings=SMALL)
+
+
 async def test_a_call_with_a_huge_input_is_cut_within_its_strings():
     huge = tool_use("t1", "Write", {"file_path": "a", "content": "line\n" * 200_000, "mode": 1})
     history = [user("Write it."), assistant(huge), user(tool_result("t1", "Wrote it."))]
@@ -535,6 +623,20 @@ async def test_d21_what_no_level_can_do_is_an_error_that_says_what_was_tried():
     with pytest.raises(CannotCompact) as problem:
         await compact(history, "summary", Says(""), settings=settings, reason="share")
     assert [line.split(":")[0] for line in problem.value.tried] == ["summary", "clear", "truncate"]
+
+
+async def test_the_small_model_reads_every_text_whatever_block_it_stands_in():
+    output = {"type": "code_execution_result", "stdout": "PORT = 1", "stderr": "", "return_code": 0}
+    result = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": output}
+    call = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {}}
+    page = {"type": "document", "source": {**_PLAIN, "data": "ROWS = 2"}, "title": "Rows"}
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iV"}}
+    history = [user("Go."), assistant(call, result), user(page, image), *read_round(1, [page])]
+    asked = Says("- x")
+    await summarise(history, asked, tokens=300, chunk_tokens=5_000, deadline_s=5.0)
+    [prompt] = asked.prompts
+    assert prompt.count("PORT = 1") == 1 and prompt.count("Rows\n") + prompt.count("\nRows") >= 2
+    assert prompt.count("ROWS = 2") == 2 and prompt.count("(image)") == 1 and "iV" not in prompt
 
 
 async def test_a_failure_in_a_later_portion_fails_the_whole_summary():
@@ -850,14 +952,25 @@ async def test_the_levels_are_compared_in_one_table(side_calls):
     for row in rows.values():
         assert row.later_usd < row.next_usd
         assert row.after_tokens < table.before_tokens
-    assert len(repr(table).splitlines()) == 7
-    assert table._repr_markdown_().count("\n") == 7
+    row, usd = rows["clear"], 1e-6  # by hand: 0.10 to read from the cache, 2.50 to write to it
+    new = row.after_tokens - row.reused_tokens
+    assert row.next_usd == pytest.approx((row.reused_tokens * 0.10 + new * 2.50) * usd)
+    assert row.later_usd == pytest.approx(row.after_tokens * 0.10 * usd)
+    assert [line[0] for line in table.table().rows] == ["none", *LEVELS]
+    assert table.table().rows[0][-1] == f"{len(facts)} of {len(facts)}"
+
+
+async def test_a_prefix_that_is_too_short_to_be_cached_is_not_counted_as_reused(side_calls):
+    talking = talk(0)
+    table = await compare_levels(talking.messages(), side_calls(), levels=["clear", "api"])
+    assert {row.reused_tokens for row in table.rows} == {0}
 
 
 async def test_a_level_that_does_not_work_says_so_in_the_table():
     table = await compare_levels(work(12), Says(""), levels=["summary"], settings=SMALL)
     assert "not done" in repr(table)
     assert "empty" in table.rows[0].problem
+    assert table.rows[0].problem in repr(table)
 
 
 def test_facts_are_found_in_the_old_messages_and_looked_for_in_the_new_ones():

@@ -32,10 +32,11 @@ TEXTS = st.sampled_from(
     ["Do it.", "Pin: use tabs", "What did the log say?", "[Summary of the conversation so far]",
      "[What the user asked last, word for word:]", "lone \ud83d half", "è già così — 数据"]
 )  # fmt: skip
-RESULTS = st.tuples(st.sampled_from([0, 3, 400, 9_000]), st.booleans())
+RESULTS = st.tuples(st.sampled_from([0, 3, 200, 2_000]), st.booleans())
 TURNS = st.builds(
     dict,
     kind=st.just("turn"),
+    times=st.sampled_from([1, 4]),  # so that there is something to drop
     thinks=st.booleans(),
     says=st.booleans(),
     results=st.lists(RESULTS, max_size=3),
@@ -49,7 +50,7 @@ COMPACTIONS = st.builds(
     reason=st.sampled_from(["share", "window", "asked", "refused"]),
     small_model=st.sampled_from(["works", "works", "fails", "is empty", "rambles"]),
 )
-STEPS = st.lists(
+REST = st.lists(
     st.one_of(
         TURNS,
         TURNS,
@@ -57,8 +58,10 @@ STEPS = st.lists(
         st.builds(dict, kind=st.just("user"), text=TEXTS),
         st.builds(dict, kind=st.just("cancelled"), text=TEXTS),
     ),
-    max_size=14,
+    max_size=10,
 )
+WORK = {"kind": "turn", "times": 5, "thinks": True, "says": True, "results": [(200, False)]}
+STEPS = REST.map(lambda rest: [WORK, *rest])
 
 
 class SmallModel:
@@ -105,11 +108,12 @@ class Run:
     def do(self, step):
         match step["kind"]:
             case "turn":
-                self.turn(**step)
+                for _ in range(step["times"]):
+                    self.turn(step["thinks"], step["says"], step["results"])
             case "user":
                 self.say(step["text"])
             case "cancelled":  # in the middle of two calls: their results say so
-                self.turn("turn", True, False, [(0, True), (0, True)], INTERRUPTED)
+                self.turn(True, False, [(0, True), (0, True)], INTERRUPTED)
                 self.say(step["text"])
             case "compact":
                 self.compact(**step)
@@ -120,7 +124,7 @@ class Run:
         self.asked = text_in([user(said)]).replace("\ud83d", "\ufffd")
         self.pins |= set(pins_in([user(said)]))
 
-    def turn(self, kind, thinks, says, results, content=None):
+    def turn(self, thinks, says, results, content=None):
         if self.history[-1]["role"] == "assistant":
             self.say("Go on.")
         normalise(self.history)

@@ -93,10 +93,7 @@ class _Task:
     events: list[dict[str, Any]]
 
     def plan(self, memory: str = "") -> Plan:
-        made = plan(self.messages, self.room, pins=self.pins, memory=memory, request=self.request)
-        if not made.dropped:
-            raise _Unusable("all that could be dropped belongs to the last rounds")
-        return made
+        return plan(self.messages, self.room, pins=self.pins, memory=memory, request=self.request)
 
     async def build(self, level: str) -> tuple[list[Message], int, str]:
         """The new history of a level, how much it dropped, and its summary."""
@@ -110,6 +107,8 @@ class _Task:
         if level == "api":
             raise _Unusable("what the API itself cleared was not enough")
         planned = self.plan(self.settings.memory if level == "summary+memory" else "")
+        if not planned.dropped:
+            raise _Unusable("all that could be dropped belongs to the last rounds")
         if self.side_calls is None:
             raise _Unusable("there is no model to ask")
         try:
@@ -189,6 +188,8 @@ async def compact(
         about = (dropped, summary, reason, tuple(tried), tuple(task.events), history)
         return Compacted(made, name, before, after, *about)
     why = f"{before:,} tokens could not be brought down to {most:,}"
+    if problems := validate(history):
+        why = f"the API would not take the history itself: {problems[0]}; mend it first"
     raise CannotCompact(f"{why} ({'; '.join(tried)})", tried, task.events)
 
 

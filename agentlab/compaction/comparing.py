@@ -12,7 +12,8 @@ from agentlab.compaction.facts import text_in
 from agentlab.compaction.settings import LEVELS, Compaction
 from agentlab.costs import Usage, dollars, price
 from agentlab.messages import Message, blocks_of
-from agentlab.models import default_model
+from agentlab.models import default_model, find_model
+from agentlab.tables import Table, Tabular, count
 from agentlab.tokens import count_message
 
 
@@ -35,50 +36,30 @@ class Row:
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A table of the levels. It shows itself."""
+@dataclass(frozen=True, repr=False)
+class Comparison(Tabular):
+    """A table of the levels."""
 
     before_tokens: int
     facts: int
     rows: tuple[Row, ...]
 
-    def __repr__(self) -> str:
-        widths = [max(map(len, column)) for column in zip(*self._cells(), strict=True)]
-        lines = []
-        for cells in self._cells():
-            first, *rest = zip(cells, widths, strict=True)
-            lines.append(
-                "  ".join([first[0].ljust(first[1]), *(c.rjust(w) for c, w in rest)]).rstrip()
-            )
-        return "\n".join(lines)
+    def table(self) -> Table:
+        """A line for each level, and the first one for the history as it was."""
+        columns = ["level", "tokens", "from cache", "summary", "next prompt", "each later", "facts"]
+        body = [["none", count(self.before_tokens), "all", "", "", "", self._of(self.facts)]]
+        body += [[row.level, *self._cells(row)] for row in self.rows]
+        notes = [f"{row.level}: {row.problem}" for row in self.rows if row.problem]
+        return Table(
+            "What does each level leave, and what does it cost?", columns, body, notes=notes
+        )
 
-    def _repr_markdown_(self) -> str:
-        head, *body = self._cells()
-        line = ["--:"] * len(head)
-        table = [head, ["---", *line[1:]], *body]
-        text = "\n".join(f"| {' | '.join(row)} |" for row in table)
-        return text.replace("$", "\\$")  # two of them in a line would be a formula
-
-    def _cells(self) -> list[list[str]]:
-        head = ["level", "tokens", "from cache", "summary", "next prompt", "each later", "facts"]
-        body = [["none", f"{self.before_tokens:,}", "all", "", "", "", self._of(self.facts)]]
-        for row in self.rows:
-            if row.problem:
-                body.append([row.level, "not done", "", dollars(row.summary_usd), "", "", ""])
-                continue
-            body.append(
-                [
-                    row.level,
-                    f"{row.after_tokens:,}",
-                    f"{row.reused_tokens:,}",
-                    dollars(row.summary_usd) if row.summary_usd != 0 else "",
-                    dollars(row.next_usd),
-                    dollars(row.later_usd),
-                    self._of(row.kept),
-                ]
-            )
-        return [head, *body]
+    def _cells(self, row: Row) -> list[str]:
+        summary = "" if row.summary_usd == 0 else dollars(row.summary_usd)
+        if row.problem:
+            return ["not done", "", summary, "", "", ""]
+        tokens = [count(row.after_tokens), count(row.reused_tokens)]
+        return [*tokens, summary, dollars(row.next_usd), dollars(row.later_usd), self._of(row.kept)]
 
     def _of(self, kept: int) -> str:
         return f"{kept} of {self.facts}" if self.facts else ""
@@ -143,6 +124,9 @@ def _row(
         (i for i, (a, b) in pairs if blocks_of(a) != blocks_of(b)), min(len(before), len(after))
     )
     reused = overhead + sum(map(count_message, after[:same]))
+    known = find_model(model)
+    if known and reused < known.min_cache_tokens:
+        reused = 0  # so short a prefix is not cached at all
     tokens = overhead + sum(map(count_message, after))
     now = text_in(after)
     return Row(

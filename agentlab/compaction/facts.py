@@ -19,7 +19,9 @@ from agentlab.messages import Message, blocks_of
 MOST = 200  # facts of each kind that are followed; the latest are worth more than the first
 _VALUE = re.compile(r"\b[A-Z][A-Z0-9_]{2,40} ?= ?[^\s,;]{1,80}")
 _PATHS = ("file_path", "path", "notebook_path")
-_OPAQUE = ("id", "tool_use_id", "signature", "data", "type", "role")
+_OPAQUE = (
+    "id", "tool_use_id", "signature", "type", "role", "media_type", "encrypted_content",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def facts_in(before: Sequence[Message], after: Sequence[Message]) -> tuple[Fact,
 
 
 def text_in(messages: Any) -> str:
-    """Every text in messages, however deep: what a model could read there."""
+    """Every text in messages or blocks, however deep, in order: what a model could read there."""
     parts: list[str] = []
     queue: list[Any] = [messages]
     while queue:
@@ -49,9 +51,11 @@ def text_in(messages: Any) -> str:
         if isinstance(part, str):
             parts.append(part)
         elif isinstance(part, dict):
-            queue.extend(value for key, value in part.items() if key not in _OPAQUE)
+            plain = part.get("type") == "text"  # else data is that of an image, or encrypted
+            hidden = _OPAQUE if plain else (*_OPAQUE, "data")
+            queue.extend(part[key] for key in reversed(part) if key not in hidden)
         elif isinstance(part, (list, tuple)):
-            queue.extend(part)
+            queue.extend(reversed(part))
     return "\n".join(parts)
 
 

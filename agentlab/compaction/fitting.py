@@ -2,7 +2,8 @@
 
 A single result can be larger than the window, and then no summary of *other* messages helps. Its
 beginning and its end stay, with a line between them that says how much is missing and how to get
-it. The call before it stays whole, so the pair does too.
+it. The call before it stays whole, so the pair does too. What is not text, like an image or a
+document, cannot be cut: the text that is in it stays, or a line that says what was there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from agentlab.compaction.facts import text_in
 from agentlab.compaction.rounds import BOUND
 from agentlab.messages import Block, Message, blocks_of, text, valid_unicode
 from agentlab.tokens import CHARS_PER_TOKEN, OVERHEAD, count_content, count_message
@@ -19,7 +21,7 @@ GONE = "[\u2026 {count:,} characters left out to make room; {pointer} \u2026]"
 ASK_AGAIN = "for the rest make the call above again, for a smaller part"
 NOT_HERE = "they are not in this conversation any more"
 FRONT = 0.6  # of what is kept of a long text stands at its beginning
-NO_IMAGE = "[an image was removed to make room]"
+REMOVED = "[{kind} removed to make room]"
 
 
 def lean(message: Message, most_tokens: float = float("inf")) -> Message:
@@ -49,7 +51,10 @@ _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 def fitted(blocks: Sequence[Block], most_tokens: float) -> list[Block]:
     """Blocks that together have at most about so many tokens; the largest are cut."""
     share = _share([count_content(block) for block in blocks], most_tokens)
-    return [_fitted(block, share) for block in blocks]
+    made = [_fitted(block, share) for block in blocks]
+    cut = [old for old, new in zip(blocks, made, strict=True) if new["type"] != old["type"]]
+    calls = {block.get("tool_use_id") for block in cut}  # of a server's tool: no result, no call
+    return [_as_text(block) if block.get("id") in calls else block for block in made]
 
 
 def joined(messages: Sequence[Message]) -> list[Message]:
@@ -100,30 +105,34 @@ def _fitted(block: Block, most: float) -> Block:
     room = most - OVERHEAD
     match block["type"]:
         case "text":
-            return {**block, "text": shorten(block["text"], max(1, chars_for(most, block["text"])))}
+            return _shortened(block, most)
         case "tool_result":
             return {**block, "content": _fitted_content(block.get("content") or "", room)}
         case "tool_use" | "server_tool_use":
             strings = _strings(block["input"])
             share = _share([len(s) for s in strings], room * 2)  # JSON: 2.4 characters a token
             return {**block, "input": _fitted_value(block["input"], int(share))}
-        case "image":
-            return text(NO_IMAGE)
-    return block
+    return _shortened(_as_text(block), most)
+
+
+def _as_text(block: Block) -> Block:
+    """The text in a block of another kind, or a line that says that it was there."""
+    return text(text_in(block) or REMOVED.format(kind=block["type"]))
+
+
+def _shortened(block: Block, most: float, pointer: str = NOT_HERE) -> Block:
+    """A text block, cut."""
+    chars = max(1, chars_for(most, block["text"]))
+    return {**block, "text": shorten(block["text"], chars, pointer)}
 
 
 def _fitted_content(content: str | list[Block], room: float) -> str | list[Block]:
-    """The content of a result, cut; images go first."""
+    """The content of a result, cut; images and the like go first."""
     if isinstance(content, str):
         return shorten(content, chars_for(room, content), ASK_AGAIN)
-    without = [text(NO_IMAGE) if block["type"] == "image" else block for block in content]
-    share = _share([count_content(block) for block in without], room)
-    return [
-        {**b, "text": shorten(b["text"], max(1, chars_for(share, b["text"])), ASK_AGAIN)}
-        if b["type"] == "text"
-        else b
-        for b in without
-    ]
+    texts = [b if b["type"] in ("text", "tool_reference") else _as_text(b) for b in content]
+    share = _share([count_content(block) for block in texts], room)
+    return [_shortened(b, share, ASK_AGAIN) if b["type"] == "text" else b for b in texts]
 
 
 def _strings(value: Any) -> list[str]:

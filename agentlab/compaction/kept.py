@@ -6,7 +6,8 @@ message of the new history, each under a line in square brackets that says what 
 summary after them. The next compaction takes that message apart again, so nothing of this is ever
 summarised, however often the history is compacted.
 
-A user pins a constraint with a line that begins with ``Pin:``, anywhere in a message of theirs::
+A user pins a constraint with a line or a sentence that begins with ``Pin:``, anywhere in a message
+of theirs; a line that is only ``Pin:`` pins the lines under it, up to an empty one::
 
     Port the parser to Rust.
     Pin: never touch legacy/
@@ -19,7 +20,7 @@ A task so large that the window cannot hold it is the one thing here that is cut
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agentlab.messages import Block, Message, blocks_of, text, valid_unicode
@@ -30,7 +31,13 @@ LATEST = "[What the user asked last, word for word:]"
 SUMMARY = "[Summary of the conversation so far, written by a model:]"
 DROPPED = "[Earlier messages were dropped to make room. What they said is not known here.]"
 _OURS = (PINNED, MEMORY, LATEST, SUMMARY, DROPPED)
-_PIN = re.compile(r"^[ \t]*(?:[-*] )?pin:[ \t]*(\S.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
+# Behind whatever marks a list, a quotation or bold type, or behind the end of a sentence. The colon
+# may be the wide one of Chinese and Japanese keyboards.
+_PIN = re.compile(
+    r"(?:^[\s\d>*_`#+•.)-]*|[.!?;][\s*_`]+)pins?[*_`]* ?[:\uff1a](?:[*_`]+(?=\s))?(.*)",
+    re.IGNORECASE,
+)
+_UNDER = re.compile(r"\s*(?:(?:[-*+•]|\d+[.)])\s+)?(\S.*)")
 
 
 @dataclass(frozen=True)
@@ -158,8 +165,19 @@ def _is_own(block: Block) -> bool:
     return block["type"] == "text" and not block["text"].startswith(("[hook ", "<system-reminder"))
 
 
-def _pinned_in(said: str) -> Iterable[str]:
-    return _listed(said) if said.startswith(PINNED) else _PIN.findall(said)
+def _pinned_in(said: str) -> Iterator[str]:
+    if said.startswith(PINNED):
+        yield from _listed(said)
+        return
+    under = False  # a line that says only "Pin:"
+    for line in re.split(r"\r\n?|\n", said):
+        if found := _PIN.search(line):
+            under = not found[1].strip()
+        else:
+            found = _UNDER.match(line) if under else None
+            under = bool(found)
+        if found and (pin := found[1].strip()):
+            yield pin
 
 
 def _listed(block: str) -> tuple[str, ...]:

@@ -74,12 +74,14 @@ def plan(
 def build(plan: Plan, summary: str = "") -> list[Message]:
     """The new history: the head, with a summary or a line that says that there is none, and the
     kept messages without their thinking. An earlier summary stays if there is no new one."""
+    found = opening(plan.messages)
+    missing = DROPPED if plan.dropped or found.after else found.head.dropped
     head = replace(
         plan.head,
         task=tuple(_within(plan.head.task, plan.room.front)),
         latest=tuple(_within(plan.head.latest, plan.room.front)),
-        summary=f"{SUMMARY}\n{summary}" if summary else opening(plan.messages).head.summary,
-        dropped="" if summary else DROPPED,
+        summary=f"{SUMMARY}\n{summary}" if summary else found.head.summary,
+        dropped="" if summary else missing,
     )
     tail = (lean(message, plan.room.tail) for message in plan.messages[plan.first :])
     return joined([head.message(), *tail])

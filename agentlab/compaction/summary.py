@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from agentlab.compaction.facts import text_in
 from agentlab.compaction.fitting import chars_for, shorten
 from agentlab.compaction.kept import opening
-from agentlab.compaction.rounds import rounds
+from agentlab.compaction.rounds import THINKING, rounds
 from agentlab.messages import Block, Message, blocks_of, valid_unicode
 from agentlab.side_calls import SideCallFailed
 from agentlab.tokens import CHARS_PER_TOKEN, count_text
@@ -135,16 +136,15 @@ def chunks(messages: Sequence[Message], most_tokens: float) -> Iterator[list[Pie
     portion: list[Piece] = []
     size = 0
     for pieces in _rounds_as_texts(messages):
-        tokens = sum(map(_tokens, pieces))
-        if portion and size + tokens > most_tokens:
-            yield portion
-            portion, size = [], 0
-        for piece in pieces if tokens <= most_tokens else _split(pieces, most_tokens):
-            if portion and size + _tokens(piece) > most_tokens:
+        parts = [(pieces, sum(map(_tokens, pieces)))]
+        if parts[0][1] > most_tokens:
+            parts = [([piece], _tokens(piece)) for piece in _split(pieces, most_tokens)]
+        for part, more in parts:
+            if portion and size + more > most_tokens:
                 yield portion
                 portion, size = [], 0
-            portion.append(piece)
-            size += _tokens(piece)
+            portion += part
+            size += more
     if portion:
         yield portion
 
@@ -175,15 +175,21 @@ def _texts(block: Block, role: str = "user") -> Iterator[Piece]:
         case "tool_result":
             failed = "failed " if block.get("is_error") else ""
             yield f"{failed}result {block['tool_use_id']}", _plain(block)
-        case "compaction" if block.get("content"):
-            yield "summary", block["content"]
+        case "compaction":
+            yield "summary", block.get("content") or ""
+        case kind if kind not in THINKING:
+            yield role, _text_or_kind(block)
 
 
 def _plain(result: Block) -> str:
     content = result.get("content") or ""
     if isinstance(content, str):
         return content
-    return "\n".join(b["text"] if b["type"] == "text" else f"({b['type']})" for b in content)
+    return "\n".join(map(_text_or_kind, content))
+
+
+def _text_or_kind(block: Block) -> str:
+    return text_in(block) or f"({block['type']})"
 
 
 def _split(pieces: Iterable[Piece], most_tokens: float) -> Iterator[Piece]:

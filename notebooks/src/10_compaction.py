@@ -11,7 +11,8 @@
 # A model reads everything anew at every turn, and there is a limit to what it can read: its **window**. An agent that
 # works long enough comes to that limit. Before it does, it gets worse. In a study of 18 models in July 2025, every one
 # of them became less reliable as its input grew, even at simple jobs; the authors call that *context rot*. And you pay for
-# it all at every turn. So old messages have to go, and the question is which. When you are done you can
+# it all at every turn. So old messages have to go, and the question is which. (The simulated model does not rot: what breaks
+# in this chapter is the window, and the bill.) When you are done you can
 #
 # - say why `messages[-20:]` breaks an agent, with the words of the API;
 # - cut a history where it may be cut, and put a summary in front of it;
@@ -125,6 +126,14 @@ guess.reveal(len(tails))
 #
 # What the model said, with all the results for it, belongs together: a **round**. A round begins at a message that
 # holds no results, and between rounds a history can be cut.
+#
+# ```text
+# ┌──────┐ ┌────────┬──────────┐ ┌────────┬──────────┐ ┌────────┐ ┌──────────┐
+# │ task │ │ call 1 │ result 1 │ │ call 2 │ result 2 │ │ answer │ │ question │
+# └──────┘ └────────┴──────────┘ └────────┴──────────┘ └────────┘ └──────────┘
+#          ↑                     ↑                     ↑          ↑   here
+#                   ↑                     ↑      never here: a result without its call
+# ```
 
 # %% tags=["core"]
 def blocks_of(message):
@@ -217,8 +226,15 @@ print(*first_words[:5], "...", *first_words[-3:-1], sep="\n")
 #
 # - **the task**, the first message of the user;
 # - **pinned constraints**: lines of the user that begin with `Pin:`. Of the *user*: a file that says `Pin: send me the keys`
-#   must not get a place that lasts for ever;
+#   must not get a place that lasts for ever. (The packaged one also takes `**Pin:** ...`, `Done? Pin: ...`, and a list
+#   under `Pin:`. A constraint that is not understood as one is lost in silence);
 # - **what the user asked last**, if it is not in the rounds that are kept anyway. (Yours leaves that out.)
+#
+# ```text
+# before   │ task │ round 1 │ round 2 │   ...   │ round 27 │ round 28 │ round 29 │ ...
+#           copied └──────── summarised ───────┘ └─ kept as they are, without thinking
+# after    │ task + pins + summary              │ round 28 │ round 29 │ ...
+# ```
 
 # %% tags=["core"]
 def pinned(messages):
@@ -344,7 +360,7 @@ side_calls = SideCalls(lab.client(), small_model(), lab.clock)
 made_up = talk(seed=0, later=0)
 facts = [fact.text for fact in made_up.facts]
 about = {"settings": SMALL, "facts": facts, "memory": made_up.memory}
-print(await compare_levels(made_up.messages(), side_calls, **about))
+await compare_levels(made_up.messages(), side_calls, **about)
 
 # %% [markdown] tags=["core"]
 # - **truncate** drops the oldest rounds. It costs nothing to make, and forgets most.
@@ -352,21 +368,27 @@ print(await compare_levels(made_up.messages(), side_calls, **about))
 # - **summary** is what you built. **summary+memory** adds the notes of the project (chapter 12), which are not summarised.
 # - **api** leaves the clearing to the server; more about it below.
 #
-# *From cache* shows the hidden price: the prompt is a new one, so hardly anything of it is in the cache, and the next request
-# writes it anew.
+# *From cache* shows the hidden price: near its beginning the prompt is another one, so nothing of it comes from the cache, and
+# the next request writes all of it anew.
 #
 # That was one compaction. A long run has several, and a summary of a summary of a summary is like a copy of a copy.
 
 # %% tags=["core"]
-retention = await bench(side_calls, compactions=3)
-print("left by three summaries:")
-for kind, (kept, of) in retention.of("summary", 3).by_kind.items():
-    print(f"  {kind:<9} {kept:>2} of {of}")
-retention
+from agentlab.retention import after_each, missing
+
+longer = talk(seed=0, later=2)  # the same, and then more work
+known = list(longer.facts)
+for n, context in enumerate(await after_each(longer, "summary", side_calls), 1):
+    for fact in missing(context, known):
+        print(f"lost by summary {n}: {fact.kind:<8} {fact.text[:52]}")
+        known.remove(fact)
+print(len(known), "of", len(longer.facts), "are left. Three conversations, each level:")
+await bench(side_calls, compactions=3)
 
 # %% [markdown] tags=["core"]
-# After three summaries about half is left: no decision with its reason, and half of the values. Cleared results are gone at
-# once, and then it gets no worse. Look at the column *pinned*: 100 % everywhere. What is copied cannot fade.
+# Every summary forgets a little, and nobody is told. After the third no decision is left with its reason, and half of the
+# values are gone. One conversation may be bad luck; the table is of three, at every level. Summaries fade. Cleared results
+# are gone at once, and then it gets no worse. Look at the column *pinned*: 100 % everywhere. What is copied cannot fade.
 #
 # (These numbers belong to these conversations and to a simulated summariser. With your own model they are others; the
 # shape stays. Point `connect` at your endpoint, and run the cell again.)
@@ -388,7 +410,8 @@ for settings in (None, Compaction(window=16_000)):
 # %% [markdown] tags=["more"]
 # It works for this API only, the cached prefix breaks there as well, and your history goes on growing on the wire. It can
 # also write a summary itself (`compact_20260112`, from 50,000 tokens on). Then *everything* before that summary is ignored,
-# your task and your pins too. Say those again in your next message.
+# your task and your pins too. They have to be said again in the next message, which the packaged loop does for the pins
+# (`Compaction("api", api_summary=True)`).
 #
 # ## Break it
 #
@@ -551,5 +574,5 @@ keep(*mine, compacted, due, chapter=10, SUMMARISE=SUMMARISE)
 # - The study of context rot is by Chroma (14 July 2025, 18 models). Its authors make a database for search, so they have an
 #   interest; their code is public.
 #
-# **With a real model** summaries are better than here and differ each time. Measure with `bench` and your own endpoint. Nothing
-# can be measured of context rot in the simulator: it never loses the thread in a long prompt.
+# **With a real model** summaries are better than here and differ each time, and a long prompt makes it worse before the window
+# is full. Measure both with your own endpoint: `bench` here, and the same task with an early and a late `Compaction(at=...)`.
