@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import email.utils
 import json
-import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+_NUMBER = re.compile(r"\s*\d+(\.\d*)?\s*", re.ASCII)  # as HTTP writes it: no "1_0", no "nan"
 ABSURD_S = 365 * 86_400.0  # a server that asks for a longer wait than a year is not believed
 
 
@@ -108,11 +108,7 @@ def _headers(error: Exception) -> Mapping[str, str]:
 
 
 def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    return float(text) if text and _NUMBER.fullmatch(text) else None
 
 
 def _date(text: str | None) -> datetime | None:

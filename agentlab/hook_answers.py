@@ -27,7 +27,7 @@ KNOWN = {
 }  # fmt: skip
 Fields = dict[str, Any]  # of a HookResult, without hook and event
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # for people; many programs print them into pipes too
-_LOOKS_LIKE_JSON = re.compile(r"\{\s*(?:[\"'}]|$)")
+_LOOKS_LIKE_JSON = re.compile(r"\{\s*(?:[\"'}]|\w+\s*:|$)")
 
 
 class HookFailed(Exception):
@@ -66,11 +66,14 @@ def of_value(value: Any, event: str) -> Fields:
             return {"decision": word} if word else {"context": bounded(value)}
         case dict():
             return of_object(_plain(value), event)
+        case HookResult(decision="error"):
+            raise HookFailed(str(value.reason))
         case HookResult():
-            fields = {**vars(value), "input": _plain(value.input)}
-            if value.decision not in ("", "allow", "ask", "deny", "error"):
-                raise HookFailed(f"it decided {value.decision!r}, which means nothing here")
-            return {key: fields[key] for key in fields if key not in ("hook", "event")}
+            said: dict[str, Any] = {
+                "decision": value.decision, "reason": value.reason, "updatedInput": value.input,
+                "additionalContext": value.context, "rollback": value.rollback,
+            }  # fmt: skip
+            return of_object(_plain(said), event)
     raise HookFailed(f"it returned {type(value).__name__}; None, a text or a dict is an answer")
 
 
@@ -79,7 +82,7 @@ def of_text(text: str, event: str) -> Fields:
 
     Raises HookFailed for an object that is cut off, has no field that is known, or is not alone.
     """
-    text = text.strip().lstrip("\ufeff").strip()
+    text = text.replace("\0", "").strip("\ufeff\ufffd \r\n\t")  # UTF-16 leaves marks and zeros
     found, broken = _objects(text)
     answers = [said for said in found if KNOWN & said.keys()]
     is_gate = event in GATES
@@ -91,36 +94,35 @@ def of_text(text: str, event: str) -> Fields:
         return of_object(answers[0], event)
     if is_gate and any(found):
         raise HookFailed(f"its answer has no field that is known: {text[:200]!r}")
-    if word := WORDS.get(text.lower()):
+    if word := WORDS.get(text.strip("\"'").lower()):
         return {"decision": word}
     return {"context": bounded(text)} if event in SPEAKS_PLAINLY else {}
 
 
 def of_object(said: dict[str, Any], event: str) -> Fields:
-    """The fields of an answer. The most restrictive counts if it decides more than once."""
-    inner = said.get("hookSpecificOutput") or {}
-    if not isinstance(inner, dict):
-        raise HookFailed(f"hookSpecificOutput is no object: {str(inner)[:200]!r}")
+    """The fields of an answer. The most restrictive counts if it decides more than once.
+
+    Raises HookFailed for a field that is not of its type: it was meant to say something.
+    """
     if said and not KNOWN & said.keys():
         raise HookFailed(f"its answer has no field that is known: {', '.join(said)}"[:300])
+    inner = _typed(said, "hookSpecificOutput", dict) or {}
     both = {**said, **inner}
-    stops = said.get("continue") is False
+    stops = _typed(said, "continue", bool) is False
     if stops and event == "Stop":  # "do not go on" is what a Stop hook is asked for
         return {"reason": bounded(_text(both, "stopReason", "systemMessage"))}
-    decisions = [_decision(part, key) for part in (said, inner)
-                 for key in ("decision", "permissionDecision") if part.get(key)]  # fmt: skip
+    decisions = [_decision(part[key], key) for part in (said, inner)
+                 for key in ("decision", "permissionDecision")
+                 if part.get(key) not in (None, "")]  # fmt: skip
     decisions += ["deny"] * stops
-    decision = next((d for d in ("deny", "ask", "allow") if d in decisions), "")
     reasons = ("permissionDecisionReason", "reason", "stopReason", "systemMessage")
-    changed = both.get("updatedInput")
-    if changed is not None and not isinstance(changed, dict):
-        raise HookFailed(f"updatedInput is no object: {str(changed)[:200]!r}")
+    changed = _typed(both, "updatedInput", dict)
     return {
-        "decision": decision,
+        "decision": next((d for d in ("deny", "ask", "allow") if d in decisions), ""),
         "reason": bounded(_text(both, *reasons)),
         "input": valid_unicode(changed) if event == "PreToolUse" else None,
         "context": bounded(_text(both, "additionalContext")),
-        "rollback": both.get("rollback") is True,
+        "rollback": bool(_typed(both, "rollback", bool)),
     }
 
 
@@ -133,12 +135,20 @@ def bounded(text: str, most: int = MOST_CHARS) -> str:
     return text[: most // 2] + left_out + text[-(most // 2) :]
 
 
-def _decision(part: dict[str, Any], key: str) -> str:
-    value = part[key]
+def _decision(value: Any, key: str) -> str:
     word = WORDS.get(value.strip().lower()) if isinstance(value, str) else None
     if word is None:
         raise HookFailed(f"{key} is {str(value)[:100]!r}; it can be {', '.join(WORDS)}")
     return word
+
+
+def _typed(said: dict[str, Any], key: str, wanted: type) -> Any:
+    """The value of a field, None if it is not there."""
+    value = said.get(key)
+    if value is None or isinstance(value, wanted):
+        return value
+    name = {dict: "no object", bool: "neither true nor false"}[wanted]
+    raise HookFailed(f"{key} is {name}: {str(value)[:200]!r}")
 
 
 def _text(said: dict[str, Any], *keys: str) -> str:
@@ -148,7 +158,10 @@ def _text(said: dict[str, Any], *keys: str) -> str:
 
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], bool]:
-    """The JSON objects in a text, and whether one begins there that cannot be read."""
+    """The JSON objects in a text, and whether one begins there that cannot be read.
+
+    A brace in the middle of a text may be anything; one at its very beginning is meant as JSON.
+    """
     found: list[dict[str, Any]] = []
     at, decoder = text.find("{"), json.JSONDecoder()
     while at >= 0:
@@ -156,7 +169,7 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], bool]:
             said, end = decoder.raw_decode(text, at)
             found.append(said)
         except (ValueError, RecursionError):
-            if _LOOKS_LIKE_JSON.match(text, at):
+            if at == 0 or _LOOKS_LIKE_JSON.match(text, at):
                 return found, True
             end = at + 1
         at = text.find("{", end)

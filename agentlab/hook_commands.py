@@ -29,6 +29,7 @@ from agentlab.hook_runners import MOST_BYTES, Situation
 from agentlab.toolbox.shell import SECRETS, Ends
 
 WINDOWS = sys.platform == "win32"
+PROJECT = ("AGENTLAB_PROJECT_DIR", "CLAUDE_PROJECT_DIR")  # variables that hold the folder
 DRAIN_S = 1.0  # for output that is still on its way when the command has ended
 POLL_S = 0.02
 # What an interpreter says when it has not even begun. Several end with 2 then, as a refusal does
@@ -64,11 +65,12 @@ class Command:
             try:
                 await _ended(process)
                 whole = await _drained(outputs)
-            finally:
+            except BaseException:  # its time is up, or the run was cancelled
                 _kill(process)
+                raise
         out, err = (output.ends.text() for output in outputs)
         if process.returncode != 0:
-            return _failed(process.returncode, out, err, now.event)
+            return _failed(process.returncode, out, err)
         fields = of_text(out, now.event)
         if not any(fields.values()) and outputs[0].ends.total > MOST_BYTES:
             raise HookFailed(f"it printed {outputs[0].ends.total} bytes and no answer among them")
@@ -78,7 +80,7 @@ class Command:
         return fields
 
     def _start(self, payload: Any, folder: str) -> subprocess.Popen[bytes]:
-        command: list[str] | str = list(self.command)
+        command: list[str] | str = [_in_place(word, folder) for word in self.command]
         if isinstance(self.command, str):
             command = [shutil.which("bash") or "/bin/sh", "-c", self.command]
             if WINDOWS:
@@ -94,12 +96,18 @@ class Command:
             raise HookFailed(f"it could not be started: {error}") from None
 
 
+def _in_place(word: str, folder: str) -> str:
+    """A word with the project's folder in it, which a shell would have put there."""
+    for name in PROJECT:
+        word = word.replace(f"${{{name}}}", folder)
+    return word
+
+
 def environment(folder: str) -> dict[str, str]:
     """What a command sees: no keys of the harness, where the project is, and a ``python``."""
     kept = {key: value for key, value in os.environ.items() if key not in SECRETS}
     places = [kept.get("PATH", os.defpath), str(Path(sys.executable).parent)]
-    project = dict.fromkeys(("AGENTLAB_PROJECT_DIR", "CLAUDE_PROJECT_DIR"), folder)
-    return {**kept, "PATH": os.pathsep.join(places), **project}
+    return {**kept, "PATH": os.pathsep.join(places), **dict.fromkeys(PROJECT, folder)}
 
 
 class _Drained:
@@ -134,9 +142,7 @@ async def _drained(outputs: list[_Drained]) -> bool:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a command that still runs, with everything it started."""
-    if process.poll() is not None:
-        return
+    """End a command with everything it started, also if it has itself ended before."""
     if WINDOWS:
         tree = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
         subprocess.run(tree, capture_output=True, check=False)
@@ -147,16 +153,15 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.wait(1.0)
 
 
-def _failed(code: int, out: str, err: str, event: str) -> Fields:
+def _failed(code: int, out: str, err: str) -> Fields:
     """What an exit code other than 0 means: 2 is a refusal. Raises HookFailed for everything else.
 
-    A program that ends with 2 because it could not begin is no policy that refuses, and is not
-    called one. But neither is it consent: what it was about to judge does not run.
+    A program that ends with 2 because it could not begin is no policy that refuses. But neither is
+    that consent: what it was about to judge is asked about.
     """
     said = bounded(err) or bounded(out) or "it gave no reason"
     if code in (126, 127, 9009) or (code in (1, 2) and NOT_STARTED.match(err.strip())):
-        text = f"it could not be started, so it has judged nothing: {said}"
-        raise HookFailed(text, decision="deny" if code == 2 and event != "Stop" else "error")
+        raise HookFailed(f"it could not be started, so it has judged nothing: {said}")
     if code == 2:
         return {"decision": "deny", "reason": said}
     how = f"it was killed (signal {-code})" if code < 0 else f"it ended with exit code {code}"

@@ -140,23 +140,23 @@ class Webhook:
 
         body, kept = now.text.encode("utf-8", "backslashreplace"), bytearray()
         headers = {"content-type": "application/json", **self._headers()}
-        limits = httpx2.Timeout(now.timeout_s)
         try:
             async with (
-                httpx2.AsyncClient(timeout=limits) as client,
+                httpx2.AsyncClient(timeout=None) as client,  # the hook's own limit ends it
                 client.stream("POST", self.url, content=body, headers=headers) as response,
             ):
                 async for piece in response.aiter_bytes():
                     kept += piece
                     if len(kept) > MOST_BYTES:
                         raise HookFailed(f"it answered more than {MOST_BYTES} bytes")
-        except httpx2.TimeoutException:
-            raise TimeoutError from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             raise HookFailed(f"no answer: {type(error).__name__}: {error}") from None
         text = kept.decode("utf-8", "replace")
         if not response.is_success:
-            raise HookFailed(f"it answered {response.status_code}: {bounded(text, 500)}")
+            said = bounded(text, 500) or "it said no more"
+            raise HookFailed(f"it answered {response.status_code}: {said}")
+        if "html" in response.headers.get("content-type", ""):
+            raise HookFailed("it sent a page to look at, as a login or a proxy does, and no answer")
         return of_text(text, now.event)
 
     def _headers(self) -> dict[str, str]:

@@ -97,7 +97,8 @@ def on(
     ``run`` is a function of the payload (plain or async), a command line, a list of a program and
     its arguments, an address (``https://...``) or a `Prompt`. A function returns None, a text to
     add, or a dict as a command prints it. ``timeout_s`` in seconds. Raises ValueError for an event
-    that is not known, a matcher or a rule that makes no sense, and a time that is not above 0.
+    that is not known, a matcher or a rule that makes no sense, a time that is not above 0, and
+    what cannot be run.
     """
     if event not in EVENTS:
         raise ValueError(no_event(event))
@@ -125,24 +126,32 @@ def no_event(name: str) -> str:
 
 
 def _kind(run: Any) -> Kind:
-    if isinstance(run, str):
-        return Webhook(run) if re.match(r"https?://", run) else Command(run)
+    """What is run. Raises ValueError for what cannot be, because it would never object."""
     if isinstance(run, (list, tuple)):
-        return Command(tuple(map(str, run)))
+        run = tuple(map(str, run))
+    if isinstance(run, str) and re.match(r"https?://", run):
+        return Webhook(run)
+    if isinstance(run, (str, tuple)) and "".join(run).strip():
+        return Command(run)
+    if not callable(run) and not hasattr(run, "ask"):
+        wanted = "a function, a command, an address or a Prompt"
+        raise ValueError(f"a hook runs {wanted}, and not {run!r}")
     kind: Kind = run if hasattr(run, "ask") else Function(run)
     return kind
 
 
 def matches(matcher: str, subject: str) -> bool:
-    """Whether a matcher fits: ``""`` and ``*`` everything, ``Edit|Write`` whole names, else a
-    regular expression that fits the whole name, unless it has an anchor (``^mcp__``) of its own.
+    """Whether a matcher fits: ``""`` and ``*`` everything, ``Edit|Write`` whole names, and what
+    has any other character is a regular expression that fits anywhere in the name.
+
+    So ``Bash`` is not ``BashOutput``, but ``Edit.*`` is ``MultiEdit`` too: that is how settings of
+    this form are read (hooks reference of Claude Code, as quoted in October 2026).
     """
     if matcher in ("", "*"):
         return True
     if re.fullmatch(r"[\w\s,|-]+", matcher):
         return subject in re.split(r"\s*[,|]\s*", matcher.strip())
-    anchored = matcher.startswith("^") or matcher.endswith("$")
-    return bool((re.search if anchored else re.fullmatch)(matcher, subject))
+    return bool(re.search(matcher, subject))
 
 
 # ----------------------------------------------------------------------------------- settings files
@@ -202,12 +211,16 @@ def _hook(
     given = file.check(dict, entry, *at)
     type = file.get(str, given, *at, "type", default="command")
     if type not in FIELDS_OF:
-        raise file.error(f"{type!r} is not one of {', '.join(FIELDS_OF)}", *at, "type")
-    text = file.get(str, given, *at, "url" if type == "http" else type)
+        there = f"{type!r} is not one of {', '.join(FIELDS_OF)}"
+        raise file.error(f"{there}, so take this hook out, or write it as one of them", *at, "type")
+    key, wanted = ("url", r"https?://\S") if type == "http" else (type, r"\s*\S")
+    text = file.get(str, given, *at, key)
+    if not re.match(wanted, text):
+        raise file.error(f"it cannot be {text!r}", *at, key)
     run: Any = Prompt(text)
     if type == "command":
         arguments = file.get(list, given, *at, "args", default=[])
-        run = [text, *arguments] if arguments else Command(text)
+        run = [text, *arguments] if "args" in given else Command(text)
     elif type == "http":
         headers = file.get(dict, given, *at, "headers", default={})
         variables = file.get(list, given, *at, "allowedEnvVars", default=[])

@@ -115,6 +115,9 @@ class Hooks:
         ignored: Iterable[str] = (),
     ) -> None:
         self.hooks, self.ignored = tuple(hooks), tuple(ignored)
+        for hook in self.hooks:
+            if not isinstance(hook, Hook):
+                raise TypeError(f"{hook!r} is no hook; make one: on('PreToolUse', 'Bash', ...)")
         self.folder = Path(folder).absolute() if folder is not None else None
 
     @classmethod
@@ -135,7 +138,9 @@ class Hooks:
         return bool(self.hooks)
 
     def __repr__(self) -> str:
-        return f"Hooks({', '.join(f'{h.event} {h.name}' for h in self.hooks) or 'none'})"
+        left_out = f"; {len(self.ignored)} left out, see .ignored" if self.ignored else ""
+        named = ", ".join(f"{hook.event} {hook.name}" for hook in self.hooks) or "none"
+        return f"Hooks({named}{left_out})"
 
     def without(self, hook: Hook) -> Hooks:
         """The same without one of them."""

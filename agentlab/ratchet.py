@@ -14,22 +14,26 @@ for real: a webhook is called too. Built in chapter 07.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentlab.hooks import TOOL_EVENTS, Hook, Hooks
+from pydantic import TypeAdapter, ValidationError
+
+from agentlab.hooks import TOOL_EVENTS, Hooks
 from agentlab.instructions import NAMES, find_instructions
-from agentlab.messages import tool_use
+from agentlab.messages import tool_use, valid_unicode
 from agentlab.permissions.decision import Circumstances
-from agentlab.permissions.gate import Gate
+from agentlab.permissions.gate import Gate, Piece
 from agentlab.toolbox import toolbox
-from agentlab.tools import Outcome, Prepared, perform, prepare
+from agentlab.tools import Outcome, Prepared, prepare
+from agentlab.views.wording import plural
 
 LOG = Path(".agentlab", "failures.jsonl")
 RUN = ("Write", "Edit")
@@ -53,13 +57,16 @@ class Failure:
     hook: str = ""
 
 
+_FAILURE = TypeAdapter(Failure)
+
+
 def record(workspace: str | os.PathLike[str], failure: Failure) -> None:
     """Add a failure to the project's log, and its rule to AGENTS.md if it is not there yet."""
     path = Path(workspace, LOG)
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = {key: value for key, value in asdict(failure).items() if value}
+    line = {key: value for key, value in asdict(failure).items() if value or key == "input"}
     with path.open("a", encoding="utf-8") as log:
-        log.write(json.dumps(line, ensure_ascii=False) + "\n")
+        log.write(json.dumps(valid_unicode(line), ensure_ascii=False) + "\n")
     if failure.rule:
         _add_rule(Path(workspace), failure.rule)
 
@@ -67,51 +74,65 @@ def record(workspace: str | os.PathLike[str], failure: Failure) -> None:
 def failures(workspace: str | os.PathLike[str]) -> list[Failure]:
     """The log, oldest first; empty if there is none. Raises ValueError, naming the line."""
     path = Path(workspace, LOG)
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
     found = []
     for number, line in enumerate(lines, 1):
         try:
-            found.append(Failure(**json.loads(line)))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{LOG.as_posix()}:{number} is no failure: {error}") from None
+            found += [_FAILURE.validate_json(line)] if line.strip() else []
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, ["", *first["loc"]]))
+            text = f"{LOG.as_posix()}:{number}{where} is no failure: {first['msg']}"
+            raise ValueError(f"{text}. Correct this line, or take it out.") from None
     return found
 
 
 @dataclass(frozen=True)
 class Replayed:
     """What a replay found. ``caught`` are the hooks that objected, by failure; ``slips`` are the
-    failures that nothing catches without a hook, by hook.
+    failures that nothing catches without a hook, by hook; ``broken`` says why a hook gave no
+    answer, by hook, and ``failed`` what a call failed with, by failure.
     """
 
     failures: tuple[Failure, ...]
     caught: tuple[tuple[str, ...], ...]
     slips: dict[str, tuple[Failure, ...]]
+    broken: dict[str, str]
+    failed: tuple[str, ...]
 
     @property
     def idle(self) -> list[str]:
         """Hooks that catch none of the failures: candidates to be taken out."""
-        return [hook for hook in self.slips if not any(hook in names for names in self.caught)]
+        catching = {hook for names in self.caught for hook in names}
+        return [hook for hook in self.slips if hook not in catching and hook not in self.broken]
 
     @property
     def missed(self) -> list[Failure]:
-        """Failures that would happen again."""
+        """Failures that would happen again, or cannot be made again."""
         return [f for f, names in zip(self.failures, self.caught, strict=True) if not names]
 
     def __str__(self) -> str:
-        lines = [f"{len(self.failures)} failures, each with {len(self.slips)} hooks"]
-        width = max((len(failure.what) for failure in self.failures), default=0)
-        for failure, names in zip(self.failures, self.caught, strict=True):
-            lines.append(f"  {failure.what:{width}}  {', '.join(names) or 'NOTHING CATCHES IT'}")
-        lines.append("With one hook off, this slips through:")
+        if not self.failures:
+            return f"No failures are in {LOG.as_posix()} yet: agentlab.ratchet.record adds them."
+        lines = [f"{plural(len(self.failures), 'failure')}, {plural(len(self.slips), 'hook')}"]
+        width = max(len(failure.what) for failure in self.failures)
+        for failure, names, wrong in zip(self.failures, self.caught, self.failed, strict=True):
+            nobody = f"it cannot be made again: {wrong}" if wrong else "NOTHING CATCHES IT"
+            lines.append(f"  {failure.what:{width}}  {', '.join(names) or nobody}")
+        if self.slips:
+            lines.append("With one hook off, this slips through:")
         wide = max(map(len, self.slips), default=0)
-        for hook, slipped in self.slips.items():
-            nothing = "nothing, it no longer catches anything" if hook in self.idle else (
-                "nothing, others catch the same"
-            )  # fmt: skip
-            lines.append(f"  {hook:{wide}}  {', '.join(f.what for f in slipped) or nothing}")
+        lines += [f"  {hook:{wide}}  {self._without(hook)}" for hook in self.slips]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _without(self, hook: str) -> str:
+        """What slips through without a hook, in words."""
+        if hook in self.broken:
+            return f"nobody knows, because it failed: {self.broken[hook]}"
+        nothing = "it no longer catches anything" if hook in self.idle else "others catch the same"
+        return ", ".join(f.what for f in self.slips[hook]) or f"nothing, {nothing}"
 
 
 async def replay(workspace: str | os.PathLike[str], hooks: Hooks | None = None) -> Replayed:
@@ -120,34 +141,71 @@ async def replay(workspace: str | os.PathLike[str], hooks: Hooks | None = None) 
     ``hooks`` are those of the project's settings files if left out. The workspace itself is only
     read. Raises ValueError for a log, and SettingsError for settings, that cannot be read.
     """
-    hooks = Hooks.load(workspace) if hooks is None else hooks
+    hooks = _told_apart(Hooks.load(workspace) if hooks is None else hooks)
     log = failures(workspace)
-    caught = [await _caught(failure, hooks, workspace) for failure in log]
+    said = [await _made_again(failure, hooks, workspace) for failure in log]
     slips = {}
     for hook in (hook for hook in hooks.hooks if hook.event in TOOL_EVENTS):
         others = hooks.without(hook)
         slips[hook.name] = tuple(
             [
                 failure
-                for failure, names in zip(log, caught, strict=True)
-                if names and not await _caught(failure, others, workspace)
+                for failure, before in zip(log, said, strict=True)
+                if before.objecting
+                and not (await _made_again(failure, others, workspace)).objecting
             ]
         )
-    return Replayed(tuple(log), tuple(caught), slips)
+    broken = {hook: reason for each in said for hook, reason in each.of("error").items()}
+    caught = tuple(each.objecting for each in said)
+    return Replayed(tuple(log), caught, slips, broken, tuple(each.failed for each in said))
 
 
-async def _caught(
-    failure: Failure, hooks: Hooks, workspace: str | os.PathLike[str]
-) -> tuple[str, ...]:
-    """The names of the hooks that object to a failure, if it is made again in a copy."""
+@dataclass(frozen=True)
+class Said:
+    """What came of a call that was made again: what hooks said, and why it failed, if it did."""
+
+    pieces: list[Piece]
+    failed: str = ""
+
+    def of(self, *decisions: str) -> dict[str, str]:
+        """The hooks that decided so, with their reasons."""
+        said = [data for kind, data in self.pieces if kind == "hook.result"]
+        return {s["hook"]: s["reason"] for s in said if s["decision"] in decisions}
+
+    @property
+    def objecting(self) -> tuple[str, ...]:
+        """The hooks that objected. One that failed has not: it has judged nothing."""
+        return tuple(self.of("ask", "deny"))
+
+
+def _told_apart(hooks: Hooks) -> Hooks:
+    """The same hooks, each with a name of its own: ``pytest``, ``pytest (2)``."""
+    seen: Counter[str] = Counter()
+    named = []
+    for hook in hooks.hooks:
+        seen[hook.name] += 1
+        again = f" ({seen[hook.name]})" if seen[hook.name] > 1 else ""
+        named.append(dataclasses.replace(hook, name=hook.name + again))
+    return Hooks(named)
+
+
+async def _made_again(failure: Failure, hooks: Hooks, workspace: str | os.PathLike[str]) -> Said:
+    """Make a failure again, in a copy."""
     with tempfile.TemporaryDirectory(prefix="agentlab-ratchet-") as temporary:
-        copy = _copied(failure, Path(workspace), Path(temporary))
-        return tuple(dict.fromkeys(await _objections(failure, hooks.hooks, copy)))
+        failure, copy = _copied(failure, Path(workspace), Path(temporary))
+        return await _told(failure, hooks, copy)
 
 
-def _copied(failure: Failure, workspace: Path, temporary: Path) -> Path:
-    """A copy of the workspace as it was before the failure, as far as the log knows it."""
-    copy = temporary.resolve() / workspace.resolve().name
+def _copied(failure: Failure, workspace: Path, temporary: Path) -> tuple[Failure, Path]:
+    """The failure in a copy of the workspace, as it was before as far as the log knows.
+
+    Whole paths in the failure lead into the copy, so that nothing else is met.
+    """
+    workspace, temporary = workspace.resolve(), temporary.resolve()
+    copy = temporary / workspace.name
+    here, there = (json.dumps(str(path), ensure_ascii=False)[1:-1] for path in (workspace, copy))
+    text = json.dumps(asdict(failure), ensure_ascii=False)
+    failure = Failure(**json.loads(text.replace(here, there)))
     shutil.copytree(workspace, copy, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
     for name, text in failure.files.items():
         path = (copy / name).resolve()
@@ -155,31 +213,31 @@ def _copied(failure: Failure, workspace: Path, temporary: Path) -> Path:
             raise ValueError(f"{LOG.as_posix()}: the file {name} is not in the project")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
-    return copy
+    return failure, copy
 
 
-async def _objections(failure: Failure, hooks: Iterable[Hook], copy: Path) -> list[str]:
-    gate = Gate(None, Hooks(hooks, folder=copy))
+async def _told(failure: Failure, hooks: Hooks, copy: Path) -> Said:
+    gate = Gate(None, Hooks(hooks.hooks, folder=copy))
     tools = {tool.name: tool for tool in toolbox(copy, network=True)}
-    if failure.tool == "Edit":  # it edits only what was read
-        read = prepare(tool_use("t0", "Read", {"file_path": failure.input["file_path"]}), tools)
-        assert isinstance(read, Prepared)
-        await perform(read)
+    path = (copy / str(failure.input.get("file_path", ""))).resolve()
+    cache = tools[failure.tool].cache if failure.tool in RUN else None
+    if cache is not None and path.is_file():
+        cache.wrote(path, path.read_bytes())  # they change only files that they know
     calls: list[Prepared | Outcome] = [prepare(tool_use("t1", failure.tool, failure.input), tools)]
     told = [piece async for piece in gate.decide(calls, Circumstances())]
     call = calls[0]
-    if isinstance(call, Prepared) and failure.tool in RUN:
-        told += (await gate.execute(call)).told
-    return [
-        data["hook"]
-        for kind, data in told
-        if kind == "hook.result" and data["decision"] in ("ask", "deny")
-    ]
+    if isinstance(call, Prepared):
+        if failure.tool not in RUN:
+            return Said(told)
+        call = await gate.execute(call)
+    return Said([*told, *call.told], str(call.block["content"]) if call.is_error else "")
 
 
 def _add_rule(workspace: Path, rule: str) -> None:
     path = find_instructions(workspace) or workspace / NAMES[0]
-    text = path.read_text("utf-8") if path.exists() else "# Rules\n"
-    line = f"- {rule.strip()}"
-    if line not in text.splitlines():
-        path.write_text(text.rstrip("\n") + f"\n{line}\n", "utf-8")
+    text = path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
+    line = f"- {' '.join(rule.split())}"
+    if line in text.splitlines():
+        return
+    with path.open("a", encoding="utf-8") as file:
+        file.write(("# Rules\n" if not text else "" if text.endswith("\n") else "\n") + line + "\n")

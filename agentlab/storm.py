@@ -36,7 +36,7 @@ class Server:
     tasks_s: float = 60.0
     background: float = 0.5  # the share of tasks that nobody waits for
     capacity_per_s: float = 40.0  # answers it can begin in good times
-    low_per_s: float = 10.0  # ... while it is overloaded, which breaks off all running answers
+    low_per_s: float = 10.0  # ... while overloaded (which breaks off running answers); 0: down
     from_s: float = 10.0
     to_s: float = 30.0
     queue_s: float = 2.0  # work that may wait in line; more is turned away with 529
@@ -113,8 +113,10 @@ class _Run:
 
     def _arrives(self, now: float) -> tuple[bool, float | None]:
         """Whether a request is taken, and if not, how long the server asks to wait."""
-        server, each = self.server, 1 / self.server.capacity(now)
-        taken = self.free_at - now < server.queue_s
+        server, capacity = self.server, self.server.capacity(now)
+        if not capacity:  # it is down: it turns away whatever comes, and cannot say for how long
+            return False, None
+        taken, each = self.free_at - now < server.queue_s, 1 / capacity
         self.free_at = max(self.free_at, now) + each * (1 if taken else server.refusal)
         if taken or not server.says_when:
             return taken, None
@@ -146,6 +148,8 @@ class _Run:
 
 
 def _tasks(server: Server, dice: random.Random) -> Iterator[tuple[float, bool]]:
+    if not server.tasks_per_s:
+        return
     at = dice.expovariate(server.tasks_per_s)
     while at < server.tasks_s:
         yield at, dice.random() >= server.background

@@ -99,6 +99,9 @@ def test_a_file_that_does_not_parse_is_an_error_with_line_and_column(tmp_path):
         (one(type="comand", command="x"), r"type: 'comand' is not one of command, http, prompt"),
         (one(type="agent", prompt="x"), r"type: 'agent' is not one of"),
         (one(type="http"), r"url: it must be a text"),
+        (one(type="http", url="localhost:8787"), r"url: it cannot be 'localhost:8787'"),
+        (one(command=" "), r"command: it cannot be ' '"),
+        (one(type="prompt", prompt=""), r"prompt: it cannot be ''"),
         (one(command="x", timeout="60"), r"timeout: it must be a number"),
         (one(command="x", timeout=0), r"more than 0 seconds"),
         (one(command="x", **{"if": "Bash("}), r"no rule"),
@@ -122,12 +125,22 @@ def test_events_and_fields_of_other_harnesses_are_left_out_and_named(tmp_path):
     settings["hooks"]["SubagentStop"] = settings["hooks"]["PermissionRequest"] = []
     write(tmp_path, settings)
     hooks = Hooks.load(tmp_path, home=tmp_path)
-    assert len(hooks.hooks) == 1
+    assert len(hooks.hooks) == 1 and repr(hooks).endswith("; 4 left out, see .ignored)")
     once, *events = sorted(hooks.ignored, key=lambda text: "once" not in text)
     assert "PreToolUse[0].hooks[0].once" in once
     assert [event.split("(hooks.")[1].split(")")[0] for event in events] == [
         "Notification", "SubagentStop", "PermissionRequest",
     ]  # fmt: skip
+
+
+async def test_a_program_with_arguments_finds_the_project_without_a_shell(tmp_path):
+    project = tmp_path / "a project"
+    project.mkdir()
+    (project / "deny.py").write_text("import sys; sys.exit(2 * (sys.argv[1] == '$HOME'))")
+    there = ["${CLAUDE_PROJECT_DIR}/deny.py", "$HOME"]
+    hooks = Hooks.from_settings(one(command=sys.executable, args=there), project)
+    said = await hooks.fire("PreToolUse", {"tool_name": "Bash", "tool_input": {}})
+    assert said.decision == "deny" and "gave no reason" in said.reason
 
 
 def test_all_hooks_can_be_switched_off(tmp_path):
@@ -152,15 +165,17 @@ async def test_an_error_names_file_and_line_of_the_hook(tmp_path):
         ("Edit|Write", ["Edit", "Write"], ["MultiEdit", "Writer", "NotebookEdit"]),
         ("Edit | Write", ["Edit", "Write"], ["Read"]),
         ("Edit,Write", ["Edit", "Write"], ["Read"]),
-        ("mcp__.*", ["mcp__a__b"], ["my_mcp__a"]),
-        ("Notebook.*", ["NotebookEdit", "Notebook"], ["MyNotebook"]),
+        ("mcp__.*", ["mcp__a__b"], ["Bash"]),
+        ("mcp__git__(push|merge)", ["mcp__git__push_files", "mcp__git__push"], ["mcp__git__log"]),
+        ("Edit.*", ["MultiEdit", "Edit", "Editor"], ["Write"]),
+        ("^Notebook.*", ["NotebookEdit", "Notebook"], ["MyNotebook"]),
         ("^mcp__", ["mcp__a__b"], ["my_mcp__a"]),
         ("Edit$", ["MultiEdit", "Edit"], ["Editor"]),
         ("^(Edit|Write)$", ["Edit"], ["MultiEdit"]),
         ("mcp__(a|b)__.*|Bash", ["mcp__a__x", "Bash"], ["mcp__c__x"]),
     ],
 )
-def test_a_matcher_fits_whole_names(matcher, yes, no):
+def test_a_matcher_fits_whole_names_or_is_a_regular_expression(matcher, yes, no):
     hooks = Hooks([on("PreToolUse", matcher, "true")])
     assert [hooks.on("PreToolUse", name) for name in yes + no] == [True] * len(yes) + [False] * len(
         no
@@ -188,6 +203,9 @@ async def test_a_rule_says_which_calls_a_hook_is_for(tmp_path):
         lambda: on("PreToolUse", "(", "true"),
         lambda: on("PreToolUse", "", "true", timeout_s=0),
         lambda: on("PreToolUse", "", "true", only_if="Bash("),
+        lambda: on("PreToolUse", "", ""),
+        lambda: on("PreToolUse", "", []),
+        lambda: on("PreToolUse", "", 5),
     ],
 )
 def test_a_hook_that_makes_no_sense_is_an_error_in_python_too(wrong):

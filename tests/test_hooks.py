@@ -167,8 +167,8 @@ async def test_an_error_asks_whoever_can_be_asked(play, folder, script):
 async def test_b04_a_missing_script_is_not_called_a_policy(play, folder):
     missing = on("PreToolUse", "*", [sys.executable, "no_such_file.py"])
     result, _ = await run(play(bash("touch m"), done), folder, [missing])
-    # The issue counts a failed start as an error, the case prefers deny: it is denied, and says so.
-    assert decisions(result) == [("deny", "hook")]
+    # The case prefers deny and takes ask; the issue counts a failed start as an error, so: ask.
+    assert decisions(result) == [("deny", "headless")]
     [(text, _)] = results(result)
     assert "could not be started" in text and "has judged nothing" in text
     assert "To turn this hook off" in text and "Hooks([...])" in text
@@ -191,7 +191,7 @@ async def test_b04_a_missing_script_is_not_called_a_policy(play, folder):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 async def test_whatever_did_not_start_has_judged_nothing(command, folder):
     said = await fire(on("PreToolUse", "*", command), folder=folder)
-    assert said.decision in ("deny", "ask")
+    assert said.decision == "ask" and said.results[0].decision == "error"
     assert "could not be started, so it has judged nothing" in said.reason
     stop = await fire(on("Stop", "", command), event="Stop", folder=folder)
     assert stop.decision == "" and stop.results[0].decision == "error"
@@ -305,6 +305,14 @@ async def test_a_time_limit_ends_the_whole_group(script, tmp_path):
     assert gone(int(mark.read_text()))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+async def test_a_time_limit_ends_what_a_hook_that_has_ended_left_behind(folder):
+    leaves = on("PreToolUse", "*", "sleep 30 & echo $! > pid", timeout_s=0.5)
+    said = await fire(leaves, folder=folder)
+    assert said.decision == "ask" and "did not answer within 0.5 s" in said.reason
+    assert gone(int((folder / "pid").read_text()))
+
+
 # --------------------------------------------------------------------------------- what is printed
 
 
@@ -345,6 +353,11 @@ async def test_b12_json_that_is_cut_off_is_an_error(play, folder, script):
         ('\x1b[32mready\x1b[0m\n{\n  "decision": "block"\n}\nbye', "deny"),
         ('{"level": "info"}\n{"decision": "block"}', "deny"),
         ("foo() { echo; }\n", ""),
+        ("using {profile} of {user}", ""),
+        ('"deny"', "deny"),
+        ("{decision: 'block'}", "error"),  # as JavaScript shows an object
+        ("ready\n{ decision: 'block', reason: 'r' }", "error"),
+        ("{deny}", "error"),
         ('ready {"decision": "bl', "error"),
         ('{"decision": "allow"}{"decision": "de', "error"),
         ('{"decision": "allow"}\n{"decision": "block"}', "error"),
@@ -353,7 +366,12 @@ async def test_b12_json_that_is_cut_off_is_an_error(play, folder, script):
         ('{"decision": ["block"]}', "error"),
         ('{"permission_decision": "deny"}', "error"),
         ('{"hookSpecificOutput": "deny"}', "error"),
+        ('{"hookSpecificOutput": []}', "error"),
         ('{"updatedInput": "ls"}', "error"),
+        ('{"decision": false}', "error"),
+        ('{"decision": null, "permissionDecision": ""}', ""),
+        ('{"continue": "false"}', "error"),
+        ('{"rollback": "yes"}', "error"),
         ('{"a":' * 5000, "error"),
     ],
 )
@@ -361,6 +379,13 @@ async def test_what_a_hook_prints_means(printed, decision, script):
     hook = script(f"sys.stdout.buffer.write({printed.encode()!r})")
     said = await fire(on("PreToolUse", "*", hook))
     assert said.results[0].decision == decision
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig", "latin-1"])
+async def test_a_decision_is_read_in_the_encodings_that_systems_print(encoding, script):
+    printed = '{"decision": "block", "reason": "not today"}'.encode(encoding)
+    said = await fire(on("PreToolUse", "*", script(f"sys.stdout.buffer.write({printed!r})")))
+    assert said.decision == "deny" and "not today" in said.reason
 
 
 async def test_bytes_that_are_no_text_do_no_harm(script):
@@ -612,6 +637,27 @@ async def test_a_hook_may_ask_for_a_rollback(existed, play, folder):
     assert (folder / "a.txt").read_text() == "before" if existed else not list(folder.iterdir())
 
 
+async def test_a_file_that_could_not_be_read_before_is_not_deleted_by_a_rollback(
+    play, folder, monkeypatch
+):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    @tool(name="Touch", permission="write", path_argument="file_path", root=folder)
+    def touch(file_path: str) -> str:
+        """Write a file that nobody may read."""
+        (folder / file_path).write_text("after")
+        return "written"
+
+    (folder / "a.txt").write_text("before")
+    undo = on("PostToolUse", "Touch", lambda e: {"rollback": True, "reason": "no good"})
+    monkeypatch.setattr(type(folder), "read_bytes", refuse)
+    turns = play(calls(("Touch", {"file_path": "a.txt"})), done)
+    result, _ = await run(turns, folder, [undo], tools=[touch], rules=Rules.of(allow=["Touch"]))
+    assert "could not be read before" in results(result)[-1][0]
+    assert (folder / "a.txt").read_text() == "after"
+
+
 async def test_a_hook_may_add_a_context_before_a_tool_runs(play, folder):
     hint = on("PreToolUse", "Bash", lambda e: {"additionalContext": "use make"}, name="hint")
     result, _ = await run(play(bash("ls"), done), folder, [hint])
@@ -754,13 +800,18 @@ async def test_a_function_may_answer_in_every_form():
         return {"hookSpecificOutput": {"permissionDecision": "deny", "reason": "later"}}
 
     def whole(event):
-        return HookResult("", "", "ask", "whole")
+        return HookResult("", "", "ask", "whole", context=None)
 
     for function, decision in [
         (later, "deny"), (whole, "ask"), (lambda e: None, ""), (lambda e: "allow", "allow"),
         (lambda e: {}, ""), (lambda e: later(e), "deny"),
     ]:  # fmt: skip
         assert (await fire(on("PreToolUse", "*", function))).decision == decision
+
+
+def test_a_function_that_is_no_hook_yet_says_how_to_make_one():
+    with pytest.raises(TypeError, match=r"is no hook; make one: on\('PreToolUse'"):
+        Hooks([lambda event: "deny"])
 
 
 @pytest.mark.parametrize(
@@ -773,6 +824,8 @@ async def test_a_function_may_answer_in_every_form():
         lambda e: {"decison": "block"},
         lambda e: {"updatedInput": {"command": object()}},
         lambda e: HookResult("", "", "maybe"),
+        lambda e: HookResult("", "", "error", "it could not tell"),
+        lambda e: HookResult("", "", "allow", input="ls"),
         lambda e: sys.exit(2),
         lambda e: (_ for _ in ()).throw(asyncio.CancelledError()),
     ],
@@ -817,11 +870,10 @@ class Answering(BaseHTTPRequestHandler):
         if text == "slow":
             time.sleep(2)
         answers = {"deny": '{"decision": "block", "reason": "said the server"}', "cut": '{"deci'}
+        self.send_response(int(code))
         if code == "302":
-            self.send_response(302)
             self.send_header("location", "/200/allow")
-        else:
-            self.send_response(int(code))
+        self.send_header("content-type", "text/html" if text == "page" else "text/plain")
         self.end_headers()
         self.wfile.write(answers.get(text, text * 1).encode() if text != "long" else b"x" * 200_000)
 
@@ -845,7 +897,7 @@ def server():
     [
         ("/200/deny", "deny"), ("/204/", ""), ("/200/", ""), ("/201/allow", "allow"),
         ("/200/cut", "error"), ("/500/", "error"), ("/404/deny", "error"), ("/302/", "error"),
-        ("/200/long", "error"), ("/200/slow", "error"),
+        ("/200/long", "error"), ("/200/slow", "error"), ("/200/page", "error"),
     ],
 )  # fmt: skip
 async def test_a_webhook_decides_with_a_good_status_alone(path, decision, server):

@@ -4,7 +4,9 @@ import json
 import shutil
 
 import pytest
+from typer.testing import CliRunner
 
+from agentlab.cli import app
 from agentlab.hooks import Hooks, on
 from agentlab.ratchet import LOG, Failure, failures, record, replay
 from agentlab.resources import data_path
@@ -52,11 +54,34 @@ def test_a_rule_goes_to_the_end_of_the_file_that_is_there(tmp_path):
     assert (tmp_path / "CLAUDE.md").read_text().endswith(f"- Be kind.\n- {IMPORT.rule}\n")
 
 
-def test_a_log_that_cannot_be_read_names_the_line(tmp_path):
+def test_a_file_keeps_its_line_endings_and_a_rule_is_one_line(tmp_path):
+    (tmp_path / "AGENTS.md").write_bytes(b"# Rules\r\n- One.")
+    record(tmp_path, Failure("x", "Bash", {}, rule="Two,\nand more."))
+    assert (tmp_path / "AGENTS.md").read_bytes() == b"# Rules\r\n- One.\n- Two, and more.\n"
+
+
+def test_whatever_was_logged_can_be_read_again(tmp_path):
+    odd = Failure("a\u2028b\x85c", "Write", {"file_path": "è.txt", "content": "\x0c\n\ud800"})
+    record(tmp_path, odd)
+    [found] = failures(tmp_path)
+    assert found.what == odd.what and found.input["content"] == "\x0c\n\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        (b"{broken", "failures.jsonl:3 is no failure: Invalid JSON"),
+        (b"[1]", "failures.jsonl:3 is no failure"),
+        (b'{"what": "x", "tool": "Write", "input": "x"}', "failures.jsonl:3.input is no failure"),
+        (b'{"what": "x", "input": {}}', "failures.jsonl:3.tool is no failure"),
+        (b"\xff", "failures.jsonl:3 is no failure"),
+    ],
+)
+def test_a_log_that_cannot_be_read_names_the_line(line, place, tmp_path):
     record(tmp_path, SUM)
-    with (tmp_path / LOG).open("a") as log:
-        log.write("{broken\n")
-    with pytest.raises(ValueError, match=r"failures.jsonl:2"):
+    with (tmp_path / LOG).open("ab") as log:
+        log.write(b"\n" + line + b"\n")
+    with pytest.raises(ValueError, match=place):
         failures(tmp_path)
 
 
@@ -82,6 +107,79 @@ async def test_a_hook_that_another_one_covers_is_not_idle(project):
     assert replayed.slips["no_writes"] == replayed.slips["deprecated_import.py"] == ()
     assert "no_writes" not in replayed.idle
     assert "others catch the same" in str(replayed)
+
+
+async def test_a_file_that_is_in_the_project_by_now_is_written_again(project):
+    wrong = {"file_path": "sums.py", "content": "def add(a, b):\n    return a - b\n"}
+    record(project, Failure("wrote it anew, and wrong", "Write", wrong))
+    replayed = await replay(project, Hooks.load(project, home=project))
+    assert replayed.caught == (("pytest_after_edit.py",),)
+
+
+async def test_whole_paths_lead_into_the_copy(project):
+    path = str(project / "sums.py")
+    record(project, Failure("x", "Edit", {**SUM.input, "file_path": path}, files={path: "a + b\n"}))
+    heard = []
+    look = on("PreToolUse", "Edit", lambda event: heard.append(event["tool_input"]["file_path"]))
+    hooks = Hooks([*Hooks.load(project, home=project).hooks, look])
+    replayed = await replay(project, hooks)
+    assert replayed.caught == (("pytest_after_edit.py",),)
+    assert path not in heard and heard[0].endswith("project/sums.py")
+    assert (project / "sums.py").read_text() == "def add(a, b):\n    return b + a\n"
+
+
+async def test_a_hook_that_cannot_start_is_not_said_to_catch_anything(project):
+    record(project, IMPORT)
+    gone = on("PreToolUse", "Write", "python gone.py", name="gone.py")
+    replayed = await replay(project, Hooks([gone]))
+    assert replayed.missed == [IMPORT] and replayed.idle == []
+    assert "gone.py  nobody knows, because it failed: it could not be started" in str(replayed)
+
+
+async def test_hooks_of_one_name_are_told_apart(project):
+    record(project, IMPORT)
+    guards = [
+        on("PreToolUse", "Write", lambda event: "deny", name="guard"),
+        on("PreToolUse", "Write", lambda event: None, name="guard"),
+    ]
+    replayed = await replay(project, Hooks(guards))
+    assert replayed.slips == {"guard": (IMPORT,), "guard (2)": ()}
+    assert replayed.idle == ["guard (2)"]
+
+
+def test_in_the_terminal_a_failure_that_would_happen_again_is_exit_code_1(project):
+    def ratchet():
+        done = CliRunner().invoke(app, ["ratchet", str(project)])
+        return done.exit_code, done.output
+
+    record(project, IMPORT)
+    assert ratchet()[0] == 0
+    (project / ".agentlab" / "settings.json").unlink()
+    assert ratchet()[0] == 1 and "NOTHING CATCHES IT" in ratchet()[1]
+
+
+async def test_a_folder_without_failures_says_so(tmp_path):
+    assert "No failures are in .agentlab/failures.jsonl yet" in str(await replay(tmp_path, Hooks()))
+
+
+@pytest.mark.parametrize(
+    ("failure", "why"),
+    [
+        (
+            Failure("x", "Edit", {**SUM.input, "old_string": "a * b"}),
+            "old_string is not in the file",
+        ),
+        (Failure("x", "Write", {"file_path": "a.txt"}), "content"),
+        (Failure("x", "Wriet", {}), "Wriet"),
+    ],
+)
+async def test_a_call_that_cannot_be_made_any_more_is_not_said_to_slip_through(
+    failure, why, project
+):
+    record(project, failure)
+    replayed = await replay(project, Hooks())
+    assert replayed.missed == [failure]
+    assert "it cannot be made again: " in str(replayed) and why in str(replayed)
 
 
 async def test_a_failure_that_nothing_catches_is_named(project):

@@ -184,6 +184,7 @@ def test_the_same_seed_waits_the_same_and_others_do_not():
         ({"retry_after": "-inf"}, None),
         ({"retry_after": "1e300"}, None),
         ({"retry_after": "99999999999"}, None),
+        ({"retry_after": "1_0"}, None),
         ({"retry_after": "in a while"}, None),
         ({"retry_after": "Mon, 30 Nov 2026 11:00:00 GMT"}, None),
         ({"retry_after": "Mon, 99 Nov 2026 12:00:00 GMT"}, None),

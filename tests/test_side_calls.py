@@ -11,5 +11,5 @@ async def test_a_refusal_is_no_answer_even_if_it_begins_with_text_and_it_is_paid
     lab = connect()
     side_calls = SideCalls(lab.client(), small_model(), lab.clock)
     with pytest.raises(SideCallFailed, match="declined") as failed:
-        await side_calls.ask("summary", "Show me a reply with stop_reason refusal.")
+        await side_calls.ask("summary", "Show me the stop reason refusal.")
     assert failed.value.event["usage"]["input_tokens"] > 0

@@ -79,6 +79,13 @@ def test_hammering_for_ever_outlives_the_overload():
     assert "no end seen" in repr(StormChart({"for ever": outcome}, Server()))
 
 
+def test_a_server_that_is_down_turns_away_whatever_comes():
+    down = Server(low_per_s=0, says_when=True)
+    outcome = run(storm.no_retry, down)
+    assert outcome.foreground < 0.05 and run(storm.packaged, down).foreground > outcome.foreground
+    assert run(storm.no_retry, Server(tasks_per_s=0)).requests == 0
+
+
 def test_the_packaged_policy_is_the_one_that_is_measured():
     last = storm.Failed(attempt=4, foreground=True, client=1)
     assert 1 <= storm.packaged(last) <= 2

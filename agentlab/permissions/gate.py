@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from concurrent.futures import Executor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -225,11 +224,11 @@ def refusal(call: Prepared, decision: Decision) -> str:
     if decision.reason:
         text += f" Reason: {decision.reason}."
     if decision.part:
-        text += f" It is about this part: {decision.part}"
+        text += f" It is about this part: `{decision.part}`."
     if decision.rule:
-        text += f" (rule {decision.rule})"
+        text += f" The rule: {decision.rule}."
     if decision.allowed:
-        text += f" Allowed would be: {decision.allowed}"
+        text += f" Allowed would be: {decision.allowed}."
     return text
 
 
@@ -256,19 +255,24 @@ def _payload(call: Prepared) -> dict[str, Any]:
     return {"tool_name": about["name"], "tool_input": about["input"], "tool_use_id": about["id"]}
 
 
-def _bytes_of(call: Prepared) -> bytes | None:
+def _bytes_of(call: Prepared) -> bytes | OSError | None:
     """What is in the file that a call is going to write; None if it is not there."""
     if call.tool.permission != "write" or call.path is None:
         return None
-    with suppress(OSError):
+    try:
         return Path(call.path).read_bytes()
-    return None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return error
 
 
-def _roll_back(call: Prepared, before: bytes | None) -> str:
+def _roll_back(call: Prepared, before: bytes | OSError | None) -> str:
     """Put the file that a call wrote back to what it was; says what was done."""
     if call.tool.permission != "write" or call.path is None:
         return "[a hook asked for a rollback, but it is not known which files this call wrote]"
+    if isinstance(before, OSError):
+        return f"[a hook asked for a rollback, but it could not be read before: {before.strerror}]"
     path = Path(call.path)
     try:
         if before is None:

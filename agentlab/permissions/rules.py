@@ -56,7 +56,7 @@ class Rule:
         if not found:
             raise RuleError(f"{text!r} is no rule: write a tool, or Tool(pattern)")
         tool, pattern = found["tool"], (found["pattern"] or "").strip()
-        if found["pattern"] is not None and (wrong := _wrong(tool, pattern)):
+        if wrong := _misspelt(tool) or (found["pattern"] is not None and _wrong(tool, pattern)):
             raise RuleError(f"{text!r} makes no sense: {wrong}")
         return cls(tool, pattern, source)
 
@@ -80,6 +80,11 @@ class Rules:
     deny: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
     allow: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        for rule in (*self.deny, *self.ask, *self.allow):
+            if not isinstance(rule, Rule):
+                raise TypeError(f"{rule!r} is no Rule; to make rules from texts: Rules.of(...)")
 
     @classmethod
     def of(
@@ -112,6 +117,13 @@ def _tools(name: str) -> re.Pattern[str]:
     return re.compile(expression + ("(?:__.+)?" if server else ""), re.DOTALL)
 
 
+def _misspelt(tool: str) -> str | None:
+    """Why a name is that of no tool, if only its case is wrong: such a rule would do nothing."""
+    right = {name.casefold(): name for name in (*READERS, *WRITERS, "Bash", "WebFetch")}
+    name = right.get(tool.casefold(), tool)
+    return None if name == tool else f"the tool is called {name}"
+
+
 def _wrong(tool: str, pattern: str) -> str | None:
     """Why a pattern makes no sense for a tool, or None."""
     if not pattern:
@@ -123,7 +135,7 @@ def _wrong(tool: str, pattern: str) -> str | None:
     if "\0" in pattern:
         return "it holds a NUL character"
     if tool == "Bash":
-        return "':*' stands only at the end" if ":*" in pattern[:-2] else None
+        return "':*' stands only at the end" if ":*" in pattern[:-1] else None
     if tool in READERS | WRITERS:
         return wrong_pattern(pattern)
     if tool == "WebFetch":

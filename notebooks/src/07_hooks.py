@@ -86,6 +86,7 @@ look_at(folder)
 # other things were done first?
 
 # %% tags=["core"]
+(folder / "trip.py").unlink()
 agent = Agent(tools=toolbox(folder), endpoint=lab, system=read_instructions(folder))
 for task in ("Read README.md", "Read test_trip.py"):
     await agent.ask(task)
@@ -198,7 +199,7 @@ show_source(hooks.counts_as)
 
 # %% [markdown] tags=["more"]
 # And this is what it makes of an exit code. A program that ends with 2 because Python could not open the file is no policy
-# that says no, and whoever reads the message should know.
+# that says no. It is a hook that failed, and whoever reads the message should know.
 
 # %% tags=["more"]
 show_source(hook_commands._failed)
@@ -209,7 +210,7 @@ show_source(hook_commands._failed)
 # | a time limit ends the hook *and all that it started* | a child that is left behind holds files and ports |
 # | of 1 MB on standard error it keeps a part, but reads all | a program that nobody reads from stops in the middle |
 # | the payload is a file, not a pipe | a hook that never reads it would break the pipe |
-# | an answer is looked for among chatter; half an answer is an error | a `deny` that is cut off must not become silence |
+# | an answer is looked for among chatter; one that cannot be read is an error | a `deny` that is cut off must not become silence |
 # | webhooks, and questions to a small model | the rule may live in another place, or in words |
 # | hooks may change the input | see "Break it" |
 #
@@ -262,7 +263,8 @@ for event in hooked.events:
 compare(plain, hooked, labels=("no hooks", "two hooks"))
 
 # %% [markdown] tags=["core"]
-# It costs two turns more, and the result is right instead of wrong.
+# It costs two turns more, and the result is right instead of wrong. (The dollars hardly differ, because most of the second
+# conversation was read from the cache: chapter 09.)
 #
 # ### The ratchet
 #
@@ -440,7 +442,7 @@ keep(run_hook, merged, ask_hooks, chapter=7)
 #   notice is shown. Several people found out from their logs, after dozens of "blocked" commands had run. (Public reports of
 #   2026, and the reference as they quote it, read on 2026-11-30.) Here an error asks.
 # - The other way round is known too: a script that is gone ends with code 2, because that is how Python says that it cannot
-#   open a file, and every single call is refused in the name of a policy.
+#   open a file, and every single call is refused in the name of a policy. Here that is an error, and it says so.
 # - Many tutorials put the check into the loop (`output += pytest_hook(...)`). It works, and every change of it is a change of
 #   the harness. A hook can be taken out with one line of a settings file, and the replay tells you when.
 # - AGENTS.md is read by most coding agents today; Claude Code calls it CLAUDE.md. Under 60 lines is a good length: it is paid

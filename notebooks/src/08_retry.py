@@ -261,8 +261,7 @@ chart
 #
 # *Recovery* is the time from the end of the overload to the last refusal. With ten tries a second apart, clients are
 # refused for twelve more seconds, by a server that is well again.
-
-# %% [markdown] tags=["core"]
+#
 # ### An answer that breaks off
 #
 # So far the whole answer failed. But answers come in pieces, and then the worst moment is the middle: HTTP has
@@ -291,7 +290,7 @@ for kind in ("error_event", "cut_clean"):
 print("status and type:", *problems)
 
 # %% [markdown] tags=["core"]
-# Three traps. The first answer was begun again, and the user reads it twice: "HelHello". Its error carries status 200, so
+# Three traps. The first answer was begun again, and the user reads its beginning twice. Its error carries status 200, so
 # `kind_of` calls it refused; only its *type* says what it is. And the second stream just ended. The SDK raises nothing, and
 # who does not look at the stop reason takes half a sentence for the answer.
 #
@@ -459,12 +458,21 @@ for name, policy in (("run again", Retry({})), ("ask again", Retry())):
 # What no retry solves: a *tool* that times out after it has sent the mail. Whether it happened is not known, so the
 # packaged executor never repeats a tool. It tells the model that the effect may have happened, and to check first.
 #
-# Try it yourself: the fault board breaks things while an agent runs. Each switch names the chapter that handles it.
+# ### Try it yourself
+#
+# The fault board breaks things while an agent runs. Each switch names the chapter that handles it. Two are on, for one call
+# each. Flip others, and run the second cell again.
 
 # %% tags=["more"]
 from agentlab.views import Board
 
-Board(lab)
+agent = Agent(tools=tools, endpoint=lab)
+board = Board(lab, agent)
+board.on("429", "cut streams", how="once")
+board
+
+# %% tags=["more"]
+await watch(agent.run(TASK))
 
 # %% [markdown] tags=["core"]
 # ## Exercises

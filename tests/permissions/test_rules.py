@@ -310,3 +310,8 @@ def test_other_alphabets_are_compared_as_they_are_sent():
     assert covers("domain:bücher.test", "https://xn--bcher-kva.test/", generous=True)
     assert covers("domain:xn--bcher-kva.test", "https://BÜCHER.test/", generous=True)
     assert not covers("domain:example.com", "https://ex\u0430mple.com/", generous=False)
+
+
+def test_texts_where_rules_belong_say_how_rules_are_made():
+    with pytest.raises(TypeError, match=r"Rules\.of"):
+        Rules(allow=["Bash(git status:*)"])
