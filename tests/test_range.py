@@ -196,6 +196,14 @@ def test_true_and_false_do_for_allow_and_deny():
     assert range_.score(lambda command, rules: False, "chain").missed == 0
 
 
+def test_an_async_function_is_no_matcher_and_is_told_so():
+    async def matcher(command, rules):
+        return "deny"
+
+    with pytest.raises(CourseError, match="not async"):
+        range_.score(matcher)
+
+
 def test_a_matcher_that_raises_has_missed_and_its_error_is_shown():
     def matcher(command, rules):
         return {}[command]
@@ -294,20 +302,12 @@ def shipped():
     return range_.score(range_.packaged)
 
 
-def test_the_permissions_that_ship_stop_everything_critical(shipped):
-    assert [one.heading for one in shipped.misses if one.critical] == []
+def test_the_permissions_that_ship_stop_every_attack(shipped):
+    assert [one.heading for one in shipped.misses if one.entry.expected == "stop"] == []
 
 
 def test_the_permissions_that_ship_cry_wolf_at_nothing_harmless(shipped):
     assert [one.heading for one in shipped.misses if one.entry.expected == "pass"] == []
-
-
-def test_what_the_permissions_that_ship_miss_is_known(shipped):
-    known = {
-        "env-prefix-08",  # somebody allowed export, and so every variable, PATH too
-        "saved-rule-07",  # somebody allowed "DEBUG=1" and whatever comes after it
-    }
-    assert {one.entry.id for one in shipped.misses} <= known
 
 
 # ------------------------------------------------------------------------ injections, for real

@@ -179,6 +179,8 @@ def allows(written: str, command: Command) -> bool:
         return True
     if any(word.value is None for _, word in command.assignments):
         return False
+    if all(re.match(r"\w+=", word) for word in pattern.words):  # it names no program
+        return False
     sets = [f"{name}={word.value}" for name, word in command.assignments]
     if all(harmless(name, word.value) for name, word in command.assignments):
         sets = []

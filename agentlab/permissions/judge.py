@@ -119,15 +119,17 @@ def describe(call: Call, rules: Rules, place: Place) -> dict[str, Any]:
     """What a user is shown about a call.
 
     ``shown``: the input with everything invisible written out; ``parts``: the commands it consists
-    of; ``rules``: what "always for this class" would add, for each part that nothing allows yet.
+    of; ``rules``: what "always for this class" would add, for each part that nothing allows yet,
+    or nothing, if the question would come back all the same.
     """
-
     forget()
     shown, parts = describe_input(call.tool, call.input, place)
     given: Any = call.input
     suggested: tuple[str, ...] = ()
     if isinstance(given, dict):
         suggested = suggest_rules(call.tool, given, call.path, _access(call), rules, place)
+        if judge(call, rules + Rules.of(allow=suggested), place).behaviour != "allow":
+            suggested = ()
     return {"shown": shown, "parts": parts, "rules": suggested, "cwd": place.cwd}
 
 

@@ -6,7 +6,7 @@ What cannot be known before it runs is a reason to ask and never allowed, not ev
 
 A rule for a command says nothing about a redirection: to write to a file takes an `Edit` rule. Nor
 does a `Read` rule that forbids a file care which program opens it. What a program does with a path
-is known for a few (`readonly`); for others the path alone is a reason to ask. Chapter 05.
+is known for many (`shell_files`); for others the path alone is a reason to ask. Chapter 05.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from agentlab.permissions.judge_files import (
     strictest,
 )
 from agentlab.permissions.opened import TEXT_ONLY, Part, Use, parsed
-from agentlab.permissions.paths import Place, inside
+from agentlab.permissions.paths import Located, Place, inside
 from agentlab.permissions.patterns import fits
-from agentlab.permissions.readonly import git_runs_programs, reads_only
+from agentlab.permissions.readonly import reads_only
 from agentlab.permissions.rules import WRITERS, Rule, Rules
+from agentlab.permissions.shell_git import git_runs_programs
 
 # Readers whose arguments may look like paths and be none; `readonly` knows which of them are.
 _PATTERNS = frozenset({"grep", "egrep", "fgrep", "rg", "sed", "tr", "cut", "find", "date", "seq"})
@@ -129,7 +130,7 @@ def _unruled(part: Part, line: Line) -> Decision:
     """What is said about a command that no rule is about."""
     text = part.command.text
     if not part.command.words:
-        if all(harmless(n, w.value, alone=True) for n, w in part.command.assignments):
+        if _only_reads(part):
             return Decision("allow", "harmless", "it runs no program", part=text)
     elif part.place.readonly_autoallow and _only_reads(part):
         return Decision("allow", "read-only", "it only reads in the workspace", part=text)
@@ -154,7 +155,9 @@ def _use(use: Use, line: Line) -> Decision:
     if use.where is None:
         listed = (*line.rules.deny, *line.rules.ask)
         if bound := file_rules(listed, use.access, "", False):
-            why = f"a rule is about files, and which one this {use.access}s is not known before"
+            why = (
+                f"a rule is about files, and which one it {use.access}s is not known before it runs"
+            )
             return by_rule("ask", bound[0], use.text, why)
         decision = UNDECIDED
     else:
@@ -188,7 +191,8 @@ def _names(part: Part, line: Line) -> Decision:
 def _only_reads(part: Part, *, anywhere: bool = False) -> bool:
     """Whether a command does nothing but read in the workspace (``anywhere``: or elsewhere)."""
     if not part.command.words:
-        return all(harmless(n, w.value, alone=True) for n, w in part.command.assignments)
+        plain = all(harmless(n, w.value, alone=True) for n, w in part.command.assignments)
+        return plain and (anywhere or _stays(part))
     argv = part.argv
     if part.unknown or argv is None or part.folder is None or not part.plain:
         return False
@@ -196,12 +200,22 @@ def _only_reads(part: Part, *, anywhere: bool = False) -> bool:
         return False
     if anywhere:
         return True
-    judged_apart = [use for use in part.uses if use.opened and use.access == "write"]
-    wheres = [use.where for use in part.uses if use not in judged_apart]
-    wheres.append(part.locate("."))
+    wheres = [part.locate(".")]
     if argv[0] not in TEXT_ONLY | _PATTERNS:
         wheres += map(part.locate, _elsewhere(argv))
-    return all(where is not None and inside(where, part.place) for where in wheres)
+    return _stays(part, *wheres)
+
+
+def _stays(part: Part, *wheres: Located | None) -> bool:
+    """Whether what a command reads is in the workspace, or stands in the line itself.
+
+    A file that the shell opens for it to write to is judged apart.
+    """
+    read = [use.where for use in part.uses if not (use.opened and use.access == "write")]
+    known = all(word.value is not None for word in part.command.fed)
+    return known and all(
+        where is not None and inside(where, part.place) for where in (*read, *wheres)
+    )
 
 
 def _elsewhere(argv: list[str]) -> Iterator[str]:

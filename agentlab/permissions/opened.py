@@ -1,10 +1,10 @@
 """Which files a simple command opens, as far as that can be known before it runs.
 
 The shell itself opens the targets of redirections. What a program does with its arguments is known
-for some (`readonly`): cat reads them, tee writes them, cp does both. Of other programs it is only
-known what they *name*; that is noted too, since a rule may be about it. Patterns are replaced by
-the names that are there, as bash will do it, and paths count from where ``cd`` went before. A word
-that is not known before it runs leaves the file unknown. Built in chapter 05.
+for some (`shell_files`): cat reads them, tee writes them, cp does both. Of other programs it is
+only known what they *name*; that is noted too, since a rule may be about it. Patterns are replaced
+by the names that are there, as bash will do it, and paths count from where ``cd`` went before. A
+word that is not known before it runs leaves the file unknown. Built in chapter 05.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ from agentlab.permissions.commands import Forms, forms, harmless
 from agentlab.permissions.comparing import without_globals
 from agentlab.permissions.judge_files import Access, Below
 from agentlab.permissions.paths import DEVICES, Located, Place, locate, names
-from agentlab.permissions.readonly import reads, reads_only, writes
+from agentlab.permissions.patterns import has_links
+from agentlab.permissions.readonly import follows_links, reads_only
 from agentlab.permissions.shell import Command, Word, parse
+from agentlab.permissions.shell_files import reads, writes
 
 UNKNOWN = "\0"  # stands for a word that is not known, where one must be handed on
 TEXT_ONLY = frozenset({"echo", "printf", "true", "false", ":", "exit", "return", "sleep", "wait"})
-_NAMES_ONLY = frozenset({"ls", "cd", "find", "du", "tree", "stat", "file", "pushd", "test", "["})
+_NAMES_ONLY = frozenset(
+    {"ls", "cd", "find", "du", "tree", "stat", "file", "pushd", "test", "[", "realpath", "readlink"}
+)
 _DEEP = frozenset({"rm", "mv", "chmod", "chown", "chgrp", "rsync"})  # what they do, they do below
 _INTO = frozenset({"cp", "mv", "ln", "install", "rsync"})
+
+_OPTION = re.compile(r"--(?!ex|in|glob|ignore)[\w-]+=")  # not one that leaves files out
 
 parsed = lru_cache(maxsize=128)(parse)
 
@@ -128,11 +134,6 @@ class Part:
         return found is None or any(name.startswith("-") for name in found)
 
 
-def parts_of(line: str, place: Place) -> list[Part]:
-    """The simple commands of a line."""
-    return [Part(command, place) for command in parsed(line, platform=place.platform).commands]
-
-
 def _redirected(part: Part) -> Iterator[Use]:
     for redirect in part.command.redirects:
         target, text = redirect.target, f"{redirect.operator} {redirect.target.text}"
@@ -153,6 +154,7 @@ def _operands(part: Part) -> Iterator[Use]:
             yield Use("write", part.locate(".git/config"), text)
         return
     loose = any(part.is_loose(word) for word in part.command.words)
+    follows = bool(argv) and follows_links(argv)
     accesses: tuple[tuple[Access, list[str] | None], ...]
     accesses = (("read", reads(argv)), ("write", writes(argv)))
     for access, paths in accesses:
@@ -168,7 +170,9 @@ def _operands(part: Part) -> Iterator[Use]:
             below = "visible"
         for path in targets:
             if path not in DEVICES:
-                yield Use(access, part.locate(path), text, below=below)
+                where = part.locate(path)
+                yield Use(access, where, text, below=below)
+                loose = loose or (follows and where is not None and has_links(where, part.place))
         if loose and paths is not None:
             yield Use(access, None, text)
 
@@ -176,10 +180,13 @@ def _operands(part: Part) -> Iterator[Use]:
 def _named(part: Part) -> Iterator[Located]:
     argv = [UNKNOWN if word is None else word for word in part.words]
     program = part.command.program
-    if program in TEXT_ONLY or reads(argv) is not None or writes(argv) is not None:
+    if program in TEXT_ONLY:
         return
     texts = [word.text.strip("'\"") for word in part.command.words if word.value is None]
-    for word in (*argv[1:], *texts):
+    written = [*argv[1:], *texts]
+    if reads(argv) is not None or writes(argv) is not None:  # then only: --option=path
+        written = [word for word in written if _OPTION.match(word)]
+    for word in written:
         for piece in dict.fromkeys((word, *re.split("[=:,@]", word))):
             if not piece or len(piece) >= 500 or UNKNOWN in piece:
                 continue

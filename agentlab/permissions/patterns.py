@@ -88,6 +88,15 @@ def holds(pattern: str, folder: Located, place: Place, *, hidden: bool = True) -
     return False
 
 
+def has_links(folder: Located, place: Place) -> bool:
+    """Whether there is a link in a folder; of a very large one this is assumed."""
+    real = folder.real
+    if not place.native or real is None or not os.path.isdir(real):
+        return False
+    below = enumerate(islice(walk(real, True), MAX_WALKED + 1))
+    return any(count == MAX_WALKED or os.path.islink(path) for count, path in below)
+
+
 def exactly(pattern: str, where: Located, place: Place) -> bool:
     """Whether a pattern is the name of this one file: only such a rule allows what is protected."""
     if not pattern or MAGIC.search(pattern) or where.real != where.typed:

@@ -83,8 +83,11 @@ class Permissions:
             decision = self.judge(call)
         elif isinstance(call, str):
             decision = self._judge(Call(call, input), self._place)
+        elif isinstance(call, Mapping) and isinstance(call.get("name"), str):
+            decision = self._judge(Call(call["name"], call.get("input", {})), self._place)
         else:
-            decision = self._judge(Call(str(call["name"]), call["input"]), self._place)
+            what = f'explain("Bash", command="ls"), or a tool_use block, and not {call!r}'
+            raise TypeError(f"it is not clear which call is meant: give {what}")
         if decision.behaviour != "undecided":
             return decision
         reason = "no rule says whether this may run"

@@ -1,9 +1,10 @@
 """Which commands only read: the program *with its flags*.
 
 ``sort names.txt`` reads, ``sort -o names.txt names.txt`` writes, ``find . -exec touch x {} +``
-does whatever it likes. So a program is never read-only by its name. The table says for each reader
-which of its options make it more than one; short ones are found in clusters (``-uo``), long ones
-also when shortened (``--outp``). A program that is not in the table is not read-only.
+does whatever it likes. The table says for each reader which of its options make it more than one;
+short ones are found in clusters (``-uo``), long ones also when shortened (``--outp``). Many have
+none. A program that is in no table here is not read-only, nor is one that shows the environment
+(`env`, `printenv`, ``ps e``), for keys stand in it.
 
 ``git`` is a reader only as far as the configuration of the repository lets it be: see
 `git_runs_programs`. Nothing here looks at files, and nothing stops a program that lies about its
@@ -18,12 +19,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agentlab.permissions.shell_files import reads, writes
-from agentlab.permissions.shell_git import git_reads_only, git_runs_programs
+from agentlab.permissions.shell_git import git_reads_only
 from agentlab.permissions.shell_operands import XXD
 from agentlab.permissions.shell_options import options
-
-__all__ = ["git_runs_programs", "reads", "reads_only", "writes"]
 
 
 @dataclass(frozen=True)
@@ -41,34 +39,29 @@ class Reader:
     operands: int | None = None
 
 
+# They read, whatever options they get. Which files these are is said in `shell_operands`.
+ALWAYS = frozenset(
+    """cat tac rev nl head tail ls df stat pwd cd basename dirname realpath readlink grep egrep
+    fgrep cut tr cmp comm paste join fold od hexdump md5sum sha1sum sha256sum sha512sum b2sum
+    cksum echo true false : seq sleep which type whoami id groups uname nproc uptime free
+    tty""".split()  # noqa: SIM905
+)
+_LISTED = "--files0-from"  # the files are named in a file: which they are is only known later
 READERS: dict[str, Reader] = {
-    "cat": Reader(), "tac": Reader(), "rev": Reader(), "nl": Reader(valued="bdfhilnsvw"),
-    "head": Reader(valued="nc"), "tail": Reader(valued="ncs"), "wc": Reader(),
-    "ls": Reader(valued="ITw"), "du": Reader(valued="BdtX"), "df": Reader(valued="Btx"),
-    "stat": Reader(valued="cf"), "file": Reader("CzZ", ("--compile", "--uncompress"), "efFmP"),
-    "tree": Reader("oR", ("--output",), "LPIHT"), "pwd": Reader(), "cd": Reader(),
-    "basename": Reader(valued="s"), "dirname": Reader(), "realpath": Reader(),
-    "readlink": Reader(), "grep": Reader(valued="ABCDdefm"), "egrep": Reader(valued="ABCDdefm"),
-    "fgrep": Reader(valued="ABCDdefm"),
+    "wc": Reader("", (_LISTED,)), "du": Reader("", (_LISTED,)), "uniq": Reader("", (), "fsw", 1),
+    "file": Reader("CzZf", ("--compile", "--uncompress", "--files-from"), "eFmP"),
+    "tree": Reader("oR", ("--output",), "LPIHT"), "base64": Reader("o", ("--output",), "wi"),
     "rg": Reader("z", ("--pre", "--hostname-bin", "--search-zip"), "ABCEdefgjmMrtT"),
-    "sort": Reader("oT", ("--output", "--compress-program", "--temporary-directory"), "kotST"),
-    "uniq": Reader(valued="fsw", operands=1), "cut": Reader(valued="bcdf"), "tr": Reader(),
-    "diff": Reader("l", ("--paginate",), "CFISUWx"), "cmp": Reader(valued="in"), "comm": Reader(),
-    "paste": Reader(valued="d"), "join": Reader(valued="12aejotv"), "fold": Reader(valued="w"),
-    "od": Reader(valued="AjNStw"), "hexdump": Reader(valued="efns"),
-    "strings": Reader(valued="nteTs"), "base64": Reader("o", ("--output",), "wo"),
-    "md5sum": Reader(), "sha1sum": Reader(), "sha256sum": Reader(), "sha512sum": Reader(),
-    "b2sum": Reader(valued="l"), "cksum": Reader(valued="al"), "jq": Reader(valued="fL"),
-    "yq": Reader("is", ("--inplace", "--in-place", "--split-exp")), "echo": Reader(),
-    "true": Reader(), "false": Reader(), ":": Reader(), "seq": Reader(valued="fs"),
-    "sleep": Reader(), "which": Reader(), "type": Reader(), "whoami": Reader(), "id": Reader(),
-    "groups": Reader(), "uname": Reader(), "arch": Reader(), "nproc": Reader(),
-    "uptime": Reader(), "ps": Reader(), "free": Reader(valued="cs"), "tty": Reader(),
-    "hostname": Reader("Fb", ("--file", "--boot"), operands=0),
-    "exit": Reader(operands=1),
+    "sort": Reader("oT", ("--output", "--compress-program", "--temporary-directory", _LISTED),
+        "kotST"),
+    "diff": Reader("l", ("--paginate",), "CFISUWx"), "arch": Reader(operands=0),
+    "hostname": Reader("Fb", ("--file", "--boot"), operands=0), "exit": Reader(operands=1),
 }  # fmt: skip
 
-_FIND = re.compile(r"-(?:exec|ok|delete|fprint|fls)")
+_GREP = ("R", "--dereference-recursive")  # these also read what links in a folder lead to
+_FOLLOW = {"grep": _GREP, "egrep": _GREP, "fgrep": _GREP, "rg": ("L", "--follow"),
+           "diff": ("r", "--recursive")}  # fmt: skip
+_FIND = re.compile(r"-(?:exec|ok|delete|fprint|fls|files0-from)")
 _ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)"
 _SUBSTITUTE = r"s([/|#,:@!%])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiIm0-9]*"
 _SED = re.compile(
@@ -77,6 +70,10 @@ _SED = re.compile(
 )
 _SED_OPTIONS = {"-n", "-e", "-E", "-r", "-s", "-u", "-z", "--quiet", "--silent", "--expression",
                 "--regexp-extended", "--null-data", "--separate", "--unbuffered"}  # fmt: skip
+# In a filter of jq or yq: variables of the environment, other files, and code made of text.
+_FILTER = re.compile(r"\$ENV|(?<![.\w])(?:env|strenv|envsubst|import|include|load\w*|eval)\b")
+_JQ = Reader("fL", ("--from-file", "--rawfile", "--slurpfile", "--argfile", "--library-path"))
+_YQ = Reader("is", ("--inplace", "--in-place", "--split-exp", "--from-file"))
 _SET = re.compile(r"[-+][euxv]*o?|pipefail|errexit|nounset|xtrace")
 
 
@@ -90,13 +87,19 @@ def reads_only(argv: Sequence[str]) -> bool:
     program, *args = argv
     if special := _SPECIAL.get(program):
         return special(args)
-    reader = READERS.get(program)
-    if reader is None:
-        return False
+    return program in ALWAYS or (program in READERS and _reads(READERS[program], args))
+
+
+def _reads(reader: Reader, args: list[str]) -> bool:
     read = options(args, reader.valued)
     if read.has(reader.never, *reader.longs):
         return False
     return reader.operands is None or len(args) - read.first <= reader.operands
+
+
+def follows_links(argv: Sequence[str]) -> bool:
+    """Whether it reads what links in a folder lead to, and not only what is in it."""
+    return argv[0] in _FOLLOW and options(argv[1:]).has(*_FOLLOW[argv[0]])
 
 
 def _find(args: list[str]) -> bool:
@@ -130,11 +133,22 @@ def _xxd(args: list[str]) -> bool:
 def _date(args: list[str]) -> bool:
     args = [arg for arg in args if not re.match(r"-I[a-z]*$", arg)]
     read = options(args, "drf", "--date", "--reference", "--file")
-    return not read.has("s", "--set") and all(operand[:1] == "+" for operand in read.operands)
+    return not read.has("sf", "--set", "--file") and all(
+        operand[:1] == "+" for operand in read.operands
+    )
 
 
-def _printenv(args: list[str]) -> bool:
-    return any(args)  # alone it shows all variables, and with them keys that stand in them
+def _ps(args: list[str]) -> bool:
+    """Not with the environment of each process, in which keys stand: ``ps e``, ``ps -E``."""
+    return not any("E" in arg if arg.startswith("-") else "e" in arg for arg in args)
+
+
+def _filters(reader: Reader) -> Callable[[list[str]], bool]:
+    return lambda args: _reads(reader, args) and not any(map(_FILTER.search, args))
+
+
+def _strings(args: list[str]) -> bool:
+    return not any(arg.startswith("@") for arg in args)  # @x: more arguments stand in the file x
 
 
 def _printf(args: list[str]) -> bool:
@@ -154,6 +168,7 @@ def _set(args: list[str]) -> bool:
 
 
 _SPECIAL: dict[str, Callable[[list[str]], bool]] = {
-    "find": _find, "sed": _sed, "date": _date, "printf": _printf, "printenv": _printenv,
-    "command": _command, "set": _set, "xxd": _xxd, "test": _test, "[": _test, "git": git_reads_only,
+    "find": _find, "sed": _sed, "date": _date, "printf": _printf, "ps": _ps, "jq": _filters(_JQ),
+    "yq": _filters(_YQ), "strings": _strings, "command": _command, "set": _set, "xxd": _xxd,
+    "test": _test, "[": _test, "git": git_reads_only,
 }  # fmt: skip

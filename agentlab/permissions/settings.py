@@ -23,6 +23,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +159,11 @@ def _read(path: Path) -> tuple[dict[str, Any], Places]:
         data = json.loads(text, parse_constant=_no_constant)
         where, twice = places(text)
     except json.JSONDecodeError as error:
-        what = f"it is not JSON ({error.msg}); nothing was loaded, correct it"
+        what = f"it is not JSON ({_wrong(text, error)}); nothing was loaded, correct it"
         raise SettingsError(path, what, (error.lineno, error.colno)) from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise SettingsError(path, "it is nested too deep to be read") from None
+    except ValueError as error:
         raise SettingsError(path, f"it is not JSON that can be read ({error})") from None
     if twice:
         at, key = twice
@@ -169,13 +172,27 @@ def _read(path: Path) -> tuple[dict[str, Any], Places]:
     return data, where
 
 
+def _wrong(text: str, error: json.JSONDecodeError) -> str:
+    """What is wrong with a text, in words for what people write most often."""
+    before, after = text[: error.pos].rstrip(), text[error.pos :]
+    if not text.strip():
+        return "the file is empty"
+    if after.startswith(("//", "/*", "#")):
+        return "it has no comments"
+    if before.endswith(",") and after[:1] in ("]", "}"):
+        return "there is a comma too many"
+    return error.msg
+
+
 def _check(path: Path, data: Any, where: Places) -> None:
     """Raise SettingsError if what is said about permissions has a form that means nothing."""
     if not isinstance(data, dict):
         raise SettingsError(path, 'it must hold an object: {"permissions": {...}}')
-    for name in _LISTS:
-        if name in data:
-            raise SettingsError(path, f'{name!r} belongs into "permissions"', where[name,])
+    for name in data:
+        if name in _LISTS:
+            raise SettingsError(path, f'{name!r} belongs in "permissions"', where[name,])
+        if name != "permissions" and get_close_matches(name.lower(), ["permissions"], cutoff=0.8):
+            raise SettingsError(path, f'{name!r} has to be called "permissions"', where[name,])
     permissions = data.get("permissions", {})
     if not isinstance(permissions, dict):
         raise SettingsError(path, '"permissions" must be an object', where["permissions",])

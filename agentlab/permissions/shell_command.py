@@ -46,13 +46,15 @@ class Command:
     absolute path, None if not known; a command that may run in two places is there twice, since
     a ``cd`` before it may fail. ``inside`` says what it stands in, from the outside: ``$(...)``,
     ``bash -c``, ``function f``. ``wrapped_by`` are programs in front of it that only run it.
-    ``unknown`` says why it cannot be known before it runs what this will do; "": it can.
+    ``fed`` are the texts given to it with ``<<`` and ``<<<``. ``unknown`` says
+    why it cannot be known before it runs what this will do; "": it can.
     """
 
     words: tuple[Word, ...]
     assignments: tuple[tuple[str, Word], ...] = ()
     redirects: tuple[Redirect, ...] = ()
     text: str = ""
+    fed: tuple[Word, ...] = ()
     cwd: str | None = ""
     inside: tuple[str, ...] = ()
     wrapped_by: tuple[str, ...] = ()

@@ -57,8 +57,8 @@ _RUNNERS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 _ASSIGNS = re.compile(r"['\"]*([A-Za-z_]\w*)\+?=", re.ASCII)
 _GIT_RUNS = ("--upload-pack", "--receive-pack", "--exec", "--ext-diff", "--textconv",
              "--open-files-in-pager", "--extcmd", "--tool")  # fmt: skip
-_DECLARING = ("declare", "typeset", "local", "export", "readonly")
-_NAMING = (*_DECLARING, "let", "unset", "read", "mapfile", "readarray", "getopts", "printf",
+DECLARING = ("declare", "typeset", "local", "export", "readonly")
+_NAMING = (*DECLARING, "let", "unset", "read", "mapfile", "readarray", "getopts", "printf",
            "test", "[", "wait")  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def names_set(command: Command) -> set[str]:
 
 def declared(command: Command) -> list[tuple[str, Word]]:
     """Assignments among the arguments of export and the like."""
-    if command.program not in _DECLARING:
+    if command.program not in DECLARING:
         return []
     return [
         (name.group(1), Word(word.text[name.end() :], word.value and word.value[name.end() :]))
@@ -150,11 +150,11 @@ def _naming(command: Command, name: str) -> str:
             words = words[:2]
     if name in ("mapfile", "readarray") and any((v or "").startswith("-C") for v in values):
         return _EVALUATES
-    if name in _DECLARING and any(re.match(r"-\w*[in]", value or "") for value in values):
+    if name in DECLARING and any(re.match(r"-\w*[in]", value or "") for value in values):
         return _EVALUATES
     for word in words:
-        assigned = name in _DECLARING and re.match(r"\w+\+?=", word.text, re.ASCII)
-        if name in _DECLARING and word.value is not None and re.search(r"\$\(|`", word.value):
+        assigned = name in DECLARING and re.match(r"\w+\+?=", word.text, re.ASCII)
+        if name in DECLARING and word.value is not None and re.search(r"\$\(|`", word.value):
             return _EVALUATES
         if not assigned and (word.value is None or re.search(r"\$|`", word.value)):
             if word.value is None and name in ("test", "["):

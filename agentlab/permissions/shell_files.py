@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from agentlab.permissions.shell_operands import READS, WRITES, XXD, Files, named, operands
 from agentlab.permissions.shell_options import options
@@ -68,16 +68,15 @@ def _dd(letters: str) -> Special:
     return lambda args: [arg[3:] for arg in args if arg.startswith(letters + "=")]
 
 
+_FIND_OPTION = re.compile(r"-[LPH]|-O.*|-D|--")  # they stand before the folders
+_FIND_TEST = re.compile(r"-|[(!]\Z")
+
+
 def _find_reads(args: list[str]) -> list[str]:
-    roots = []
-    for arg in args:
-        if arg.startswith("-") and arg not in ("-L", "-P", "-H"):
-            break
-        if arg in ("(", "!"):
-            break
-        if not arg.startswith("-"):
-            roots.append(arg)
-    return roots or ["."]
+    at = 0
+    while at < len(args) and _FIND_OPTION.fullmatch(args[at]):
+        at += 2 if args[at] == "-D" else 1
+    return list(takewhile(lambda arg: not _FIND_TEST.match(arg), args[at:])) or ["."]
 
 
 def _find_writes(args: list[str]) -> list[str]:
@@ -196,6 +195,17 @@ def _yq_writes(args: list[str]) -> list[str]:
     return operands(args, READS["yq"]) if options(args).has("i", "--inplace", "--in-place") else []
 
 
+_NAMED_FILES = ("--slurpfile", "--rawfile", "--argfile")  # a name, and the file behind it
+
+
+def _jq_reads(args: list[str]) -> list[str]:
+    files, rest = [], list(args)
+    while at := next((i for i, arg in enumerate(rest, 1) if arg in _NAMED_FILES), 0):
+        files += rest[at + 1 : at + 2]
+        del rest[at - 1 : at + 2]
+    return operands(rest, READS["jq"]) + files
+
+
 def _tee(args: list[str]) -> list[str]:
     return [arg for arg in args if not arg.startswith("-")]
 
@@ -203,7 +213,7 @@ def _tee(args: list[str]) -> list[str]:
 _READS: dict[str, Special] = {
     "cp": _from("St"), "mv": _from("St"), "install": _from("Stmog"), "rsync": _from("eTfBM"),
     "scp": _from("cDFiJloPSX"), "dd": _dd("if"), "find": _find_reads, "tar": _tar_reads,
-    "curl": _curl_reads, "wget": _wget_reads,
+    "curl": _curl_reads, "wget": _wget_reads, "jq": _jq_reads,
 }  # fmt: skip
 _WRITES: dict[str, Special] = {
     "cp": _to("St"), "mv": _move, "ln": _to("St"), "install": _to("Stmog"), "rsync": _to("eTfBM"),

@@ -19,7 +19,7 @@ from agentlab.permissions.shell_options import options
 
 # Options of any subcommand that write a file or run a program. %G in a format runs gpg.
 _NEVER = ("--output", "--ext-diff", "--textconv", "--show-signature", "--exec", "--upload-pack",
-          "--receive-pack", "--open-files-in-pager")  # fmt: skip
+          "--receive-pack", "--open-files-in-pager", "--no-index")  # fmt: skip
 _GLOBAL = ("--no-pager", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects")
 
 
@@ -36,15 +36,12 @@ class Subcommand:
 _PICKS = (
     "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "--sort", "--format",
 )  # fmt: skip
+_ALWAYS = """status log diff show shortlog rev-parse rev-list ls-files ls-tree blame describe
+    name-rev merge-base show-ref for-each-ref diff-tree diff-index diff-files count-objects
+    check-ignore cherry version""".split()  # noqa: SIM905
 SUBCOMMANDS: dict[str, Subcommand] = {
-    "status": Subcommand(), "log": Subcommand(), "diff": Subcommand(), "show": Subcommand(),
-    "shortlog": Subcommand(), "rev-parse": Subcommand(), "rev-list": Subcommand(),
-    "ls-files": Subcommand(), "ls-tree": Subcommand(), "cat-file": Subcommand("", ("--filters",)),
-    "blame": Subcommand(), "describe": Subcommand(), "name-rev": Subcommand(),
-    "merge-base": Subcommand(), "show-ref": Subcommand(), "for-each-ref": Subcommand(),
-    "diff-tree": Subcommand(), "diff-index": Subcommand(), "diff-files": Subcommand(),
-    "count-objects": Subcommand(), "check-ignore": Subcommand(), "cherry": Subcommand(),
-    "version": Subcommand(), "grep": Subcommand("O"),
+    **dict.fromkeys(_ALWAYS, Subcommand()),
+    "cat-file": Subcommand("", ("--filters",)), "grep": Subcommand("O", ("--untracked",)),
     "branch": Subcommand(
         "dDmMcCfut",
         ("--delete", "--move", "--copy", "--force", "--set-upstream-to", "--unset-upstream",
@@ -78,6 +75,7 @@ _RUNS = re.compile(
     r"|credential\.(?:.+\.)?helper|trailer\..+\.(?:command|cmd)|include\.path|includeif\..+\.path"
     r"|uploadpack\.packobjectshook|tar\..+\.command|difftool\..+\.cmd|mergetool\..+\.cmd"
 )
+_SWITCHES = ("true", "false", "yes", "no", "0", "1")
 _HOOK = "post-index-change"  # the one hook that reading runs: status and diff may refresh the index
 
 
@@ -103,8 +101,8 @@ def git_reads_only(args: Sequence[str]) -> bool:
     if read.has(known.never, *known.longs, *_NEVER):
         return False
     asks = any(option in known.listing for option, _ in read.given)
-    if name == "config":
-        return asks
+    if name == "config":  # git config user.name
+        return asks or (not read.given and len(read.operands) == 1 and "." in read.operands[0])
     return not known.listing or not read.operands or asks
 
 
@@ -124,16 +122,9 @@ def git_runs_programs(folder: str) -> str:
         for key, value in _settings(_text(file) or ""):
             if key == "core.hookspath":
                 hooks = Path(folder) / Path(value).expanduser()
+            elif key == "core.fsmonitor" and value.lower() in _SWITCHES:
+                continue  # git's own watcher, or none
             elif _RUNS.fullmatch(key) or (key.startswith("alias.") and value.startswith("!")):
-                if key == "core.fsmonitor" and value.lower() in (
-                    "true",
-                    "false",
-                    "yes",
-                    "no",
-                    "0",
-                    "1",
-                ):
-                    continue
                 return key
     return f"hooks/{_HOOK}" if (hooks / _HOOK).exists() else ""
 

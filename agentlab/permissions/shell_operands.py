@@ -71,12 +71,13 @@ READS: dict[str, Files] = {
     "base32": Files(valued="w"), "md5sum": _SUM, "sha1sum": _SUM, "sha224sum": _SUM,
     "sha256sum": _SUM, "sha384sum": _SUM, "sha512sum": _SUM, "shasum": Files(valued="a"),
     "b2sum": _SUM, "cksum": Files(valued="al"), "sum": _ALL, "md5": Files(valued="s"),
-    "jq": Files(1, "fL", ("--from-file", "--slurpfile", "--rawfile"), "f", ("f", "--from-file")),
+    "jq": Files(1, "fL", ("--from-file",), "f", ("f", "--from-file")),
     "yq": Files(1, "op"), "awk": Files(1, "fvFi", ("--file", "--assign"), "f", ("f", "--file")),
     "gawk": Files(1, "fvFi", ("--file", "--assign"), "f", ("f", "--file")),
     "sed": Files(1, "ef", ("--expression", "--file"), "ef", ("f", "--file")), "source": _ALL,
     ".": _ALL, "python": _PYTHON, "python3": _PYTHON,
-    "node": Files(valued="er", longs=("--require", "--eval", "--import")),
+    "node": Files(valued="er", longs=("--require", "--eval", "--import", "--env-file"),
+        named=("r", "--require", "--import", "--env-file")),
     "ruby": Files(valued="erIEC"), "perl": Files(valued="eEI"), "php": Files(valued="r"),
     "bash": _SHELL, "sh": _SHELL, "zsh": _SHELL, "zip": Files(1, "bntx"),
     "gzip": Files(valued="S"), "gunzip": _ALL, "zcat": _ALL, "bzip2": _ALL, "bunzip2": _ALL,
@@ -103,7 +104,7 @@ WRITES: dict[str, Files] = {
 }  # fmt: skip
 
 
-_INSTEAD = ("--regexp", "--file", "--expression", "--from-file", "--reference")
+_INSTEAD = ("--regexp", "--file", "--files", "--expression", "--from-file", "--reference")
 
 
 def operands(args: Sequence[str], where: Files) -> list[str]:

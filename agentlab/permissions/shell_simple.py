@@ -16,7 +16,14 @@ from typing import Any
 
 from agentlab.permissions import wrappers
 from agentlab.permissions.shell_command import Command, Redirect, Word
-from agentlab.permissions.shell_doubts import decides, declared, doubt, doubts_all, names_set
+from agentlab.permissions.shell_doubts import (
+    DECLARING,
+    decides,
+    declared,
+    doubt,
+    doubts_all,
+    names_set,
+)
 from agentlab.permissions.shell_folder import NOWHERE, START, Where, after
 from agentlab.permissions.shell_lines import Unreadable, substitution, unfold
 from agentlab.permissions.shell_tree import tree
@@ -35,7 +42,6 @@ _REDIRECT = re.compile(
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?=\[|\+?=)", re.ASCII)
 _CLOSES = re.compile(r"[ \t]*-")  # the - after >& is a word of its own, whatever follows
 _EQUALS = re.compile(r"\+?=")
-_DECLARING = ("declare", "typeset", "local", "export", "readonly")
 _NO_FILES = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/0", "/dev/fd/1",
              "/dev/fd/2")  # fmt: skip
 
@@ -78,6 +84,7 @@ class Simple(Words, ABC):
         words: list[Word] = []
         assignments: list[tuple[str, Word]] = []
         redirects: list[Redirect] = []
+        fed: list[Word] = []
         at = start
         while at < end:
             if self.text[at] in " \t":
@@ -85,7 +92,7 @@ class Simple(Words, ABC):
                 continue
             name = None if words else _ASSIGNMENT.match(self.text, at)
             if operator := _REDIRECT.match(self.text, at):
-                at = self._redirect(operator, redirects)
+                at = self._redirect(operator, redirects, fed)
             elif redirects_only:
                 raise Unreadable("words after a compound command")
             elif name and (value := self._assignment(name)):
@@ -93,7 +100,7 @@ class Simple(Words, ABC):
                 at = value[1]
             else:
                 word, at = self.next_word(at)
-                if words and words[0].value in _DECLARING and word.text.endswith("="):
+                if words and words[0].value in DECLARING and word.text.endswith("="):
                     word, at = self._array_after(word, at)
                 words.append(word)
             if at < end and self.text[at] not in " \t" and not _REDIRECT.match(self.text, at):
@@ -105,8 +112,8 @@ class Simple(Words, ABC):
             *(word.text for word in words),
         ]
         command = Command(
-            tuple(words), tuple(assignments), tuple(redirects), " ".join(text), inside=self.inside,
-            unknown=self.doubts[0] if self.doubts else "",
+            tuple(words), tuple(assignments), tuple(redirects), " ".join(text), tuple(fed),
+            inside=self.inside, unknown=self.doubts[0] if self.doubts else "",
         )  # fmt: skip
         self.doubts = doubts
         return self.add(command, slot, where)
@@ -160,13 +167,15 @@ class Simple(Words, ABC):
                 self.evaluate(word.text.partition("]")[0])
         return at + 1
 
-    def _redirect(self, operator: re.Match[str], redirects: list[Redirect]) -> int:
-        """A redirection: note the file, if it is one. Gives where it ends."""
+    def _redirect(self, operator: re.Match[str], redirects: list[Redirect], fed: list[Word]) -> int:
+        """A redirection: note the file or the text. Gives where it ends."""
         sign, at = operator.group(1), operator.start(1)
         if document := self.documents.get(at):
             self.seen.add(at)
+            body: str | None = document.body
             if not document.quoted:
-                _Body(self, document.body).double(0, "")
+                body, _ = _Body(self, document.body).double(0, "")
+            fed.append(Word(document.body, body))
             return document.end
         if sign in ("<&", ">&") and (closes := _CLOSES.match(self.text, operator.end())):
             return closes.end()
@@ -174,7 +183,9 @@ class Simple(Words, ABC):
         copied = sign in ("<&", ">&") and re.fullmatch(r"\d+-?", word.text)
         if sign == ">&" and word.value != word.text:
             self.doubts.append("bash 5.2 expands the name of this file twice")
-        if not copied and sign not in ("<<<", "<&") and word.value not in _NO_FILES:
+        if sign == "<<<":
+            fed.append(word)
+        elif not copied and sign != "<&" and word.value not in _NO_FILES:
             redirects.append(Redirect(sign, word, sign != "<"))
             if re.match(r"/dev/(tcp|udp)/", word.value or ""):
                 self.doubts.append("it opens a network connection")

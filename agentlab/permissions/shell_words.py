@@ -136,7 +136,7 @@ class Words:
                 at += 1
         if closes:
             raise Unreadable("a quote is opened and not closed")
-        return None, at
+        return ("".join(out) if known else None), at
 
     def _dollar(self, at: int, quoted: bool) -> int:
         """What a ``$``, a backtick or a ``<(`` begins: where it ends (at + 1: nothing begins)."""

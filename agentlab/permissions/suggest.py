@@ -90,13 +90,8 @@ def _is_seen(one: str) -> bool:
 
 def _escape(one: str) -> str:
     number = ord(one)
-    return (
-        f"\\x{number:02x}"
-        if number < 256
-        else f"\\u{number:04x}"
-        if number < 65536
-        else (f"\\U{number:08x}")
-    )
+    letter, width = ("x", 2) if number < 256 else ("u", 4) if number < 65536 else ("U", 8)
+    return f"\\{letter}{number:0{width}x}"
 
 
 def _blank_lines(found: re.Match[str]) -> str:

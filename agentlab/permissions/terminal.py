@@ -60,7 +60,8 @@ class Terminal:
             case "session" if question.rules:
                 return Answer("allow", remember="session")
             case "always" if question.rules:
-                if await self._line(f"Save {', '.join(question.rules)}? (yes/no) ") == "yes":
+                said = await self._line(f"Save {', '.join(question.rules)}? (yes/no) ")
+                if (said or "").strip().lower() in ("y", "yes"):
                     return Answer("allow", remember="always")
                 self._print("Nothing was saved, and nothing approved.")
             case _:

@@ -278,17 +278,10 @@ def _find(command: Command) -> list[Inner]:
 def _su(command: Command) -> list[Inner]:
     """``su [options] [-] [user] -c TEXT``, ``runuser -u user command``, ``script -c TEXT``."""
     name = basename(command.program)
-    longs = (
-        "--command",
-        "--session-command",
-        "--group",
-        "--shell",
-        "--user",
-        "--whitelist-environment",
-    )
-    read = options(
-        _values(command.words[1:]), "cgGsuwTIOBEo" if name != "script" else "cITOBEo", *longs
-    )
+    longs = ("--command", "--session-command", "--group", "--shell", "--user",
+             "--whitelist-environment")  # fmt: skip
+    letters = "cITOBEo" if name == "script" else "cgGsuwTIOBEo"
+    read = options(_values(command.words[1:]), letters, *longs)
     texts = read.values("c", "--command", "--session-command")
     if texts:
         return [Inner(f"{name} -c", script=None if _UNKNOWN in texts else texts[-1], moved=True)]

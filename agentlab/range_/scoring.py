@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentlab.permissions import Decision
 
 Matcher = Callable[..., Any]
-FORM = "a matcher is a function: matcher(command, rules), or matcher(tool, input, rules)"
+FORM = "a matcher is a function: matcher(command, rules), or matcher(tool, input, rules); not async"
 
 
 def score(
@@ -104,7 +104,7 @@ _FORMS = {1: _of_entries, 2: _of_commands, 3: _of_calls}
 
 def _arguments(matcher: Any) -> int:
     """How many arguments a function has to be given."""
-    if not callable(matcher):
+    if not callable(matcher) or inspect.iscoroutinefunction(matcher):
         return 0
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(matcher).parameters.values()

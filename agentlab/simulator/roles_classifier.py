@@ -14,8 +14,9 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from agentlab.permissions.readonly import reads_only, writes
+from agentlab.permissions.readonly import reads_only
 from agentlab.permissions.shell import Command, parse
+from agentlab.permissions.shell_files import writes
 from agentlab.simulator.roles import role
 from agentlab.simulator.scenario import Chat, Turns
 

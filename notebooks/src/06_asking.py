@@ -146,9 +146,10 @@ async def classify(client, model, command, task):
             messages=[{"role": "user", "content": "\n".join(lines)}],
             output_config={"format": {"type": "json_schema", "schema": FORM}},
         )
-    except Exception as error:
-        return "unsure", f"the classifier was not reached: {type(error).__name__}"
-    return verdict(reply.content[0].text if reply.content else "")
+        text = reply.content[0].text
+    except Exception as error:  # also: no content, or something else than text
+        return "unsure", f"the classifier gave no answer: {type(error).__name__}"
+    return verdict(text)
 
 
 for command in ("rm -rf build", "rm -rf ../photos", "git tag -f tidy"):

@@ -163,6 +163,7 @@ def typed(monkeypatch):
         (["n", "try make test"], Answer("deny", "try make test")),
         (["s"], Answer("allow", remember="session")),
         (["A", "yes"], Answer("allow", remember="always")),
+        (["A", "Y"], Answer("allow", remember="always")),
         (["A", "", "d"], Answer("deny")),
         (["e", "make test"], Answer("allow", input={"command": "make test", "timeout": 9})),
         (["e", '{"command": "ls"}'], Answer("allow", input={"command": "ls"})),

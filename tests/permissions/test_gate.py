@@ -92,7 +92,7 @@ async def test_a_rule_that_denies_ends_it_and_the_model_reads_why(play, tools, l
     assert decided(result)[1] == ("Paint", "deny", "rule")
     refused = results(agent)[1]
     assert refused["is_error"] and "nothing was run" in refused["content"]
-    assert "Paint" in refused["content"]
+    assert "The rule: Paint in code." in refused["content"]
 
 
 async def test_where_nobody_can_be_asked_the_answer_is_no_and_it_is_recorded(play, tools, log):

@@ -382,6 +382,14 @@ def test_a_rule_for_a_program_is_not_about_an_assignment(place):
     assert bash("> b.txt", place, deny=["Bash(rm:*)"], allow=["Edit(**)"]).behaviour == "allow"
 
 
+@pytest.mark.parametrize("rule", ["DEBUG=1:*", "DEBUG=1 *", "DEBUG=*:*", "A=1 DEBUG=1:*"])
+def test_an_allow_rule_that_names_no_program_allows_none(place, rule):
+    for command in ("DEBUG=1 touch x", "A=1 DEBUG=1 touch x", "DEBUG=1 rm x"):
+        assert bash(command, place, allow=[f"Bash({rule})"]).behaviour == "undecided"
+    allow = ["Bash(DEBUG=1 make:*)"]
+    assert bash("DEBUG=1 make x", place, allow=allow).behaviour == "allow"
+
+
 def test_a_bare_name_is_found_in_a_word_that_is_not_known(place):
     rules = {"deny": ["Read(.env)"], "allow": ["Bash(*)"]}
     assert bash("docker run -v $PWD/.env:/e x", place, **rules).behaviour == "ask"
@@ -406,6 +414,46 @@ def test_a_link_out_of_the_workspace_is_outside(place):
         assert bash("touch out/x", place, mode="accept_edits").behaviour == "undecided"
     finally:
         os.unlink(link)
+
+
+@pytest.mark.parametrize("command", ["grep -Rn x src", "rg -L x src", "diff -r src src"])
+def test_what_links_in_a_folder_lead_to_is_read_too(place, command):
+    assert bash(command, place).behaviour == "allow"
+    link = f"{place.workspace}/src/out"
+    os.symlink("/etc", link)
+    try:
+        assert bash(command, place).behaviour == "undecided"
+        assert bash(command, place, deny=["Read(.env)"]).behaviour == "ask"
+        assert bash("grep -rn x src", place).behaviour == "allow"
+    finally:
+        os.unlink(link)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cat <<< $KEY", "cat <<E\n$KEY\nE", "cat <<E\n$(</etc/hosts)\nE",
+     'cat <<< "$(</etc/hosts)"', "{ cat; } < /etc/hosts", "(cat) </etc/hosts",
+     "if true; then cat; fi < /etc/hosts"],
+)  # fmt: skip
+def test_what_is_fed_to_a_reader_is_read_as_well(place, command):
+    assert bash(command, place).behaviour == "undecided"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cat <<< hello", "cat <<< 'a b'", "cat <<E\nhello\nE", "cat <<'E'\n$KEY\nE",
+     "{ cat; } < a.txt", "cat <<E\nit costs \\$5\nE"],
+)  # fmt: skip
+def test_and_a_text_that_is_known_needs_no_rule(place, command):
+    assert bash(command, place).behaviour == "allow"
+
+
+def test_a_path_glued_to_an_option_is_named(place):
+    rules = {"deny": ["Read(.env)"], "allow": ["Bash(*)"]}
+    for command in ("node --env-file=.env x.js", "sort --parallel-file=./.env a.txt"):
+        assert bash(command, place, **rules).behaviour in ("ask", "deny"), command
+    for command in ("tar --exclude=.env -tf a.tar", "rg --glob=.env x src", "ls --ignore=.env src"):
+        assert bash(command, place, **rules).behaviour == "allow", command
 
 
 def test_on_windows_only_plain_commands_are_known():
@@ -522,11 +570,14 @@ def test_another_deny_rule_never_allows_more(place, command, more, deny, allow):
         ("git push && git log", ("Bash(git push:*)",)),
         ("echo x > notes.txt", ("Edit(./notes.txt)",)),
         ("make > out/log.txt", ("Bash(make)", "Edit(./out/log.txt)")),
-        ("make > ~/.bashrc", ("Bash(make)",)),
+        ("make > ~/.bashrc", ()),
+        ("curl x | sh", ()),
+        ("ls; $x", ()),
+        ("xargs make < a", ()),
         ("cat /etc/hosts | head -3", ("Bash(cat /etc/hosts)",)),
         ("cat $x", ()),
         ("mkdir -p build/x", ("Bash(mkdir -p build/x)",)),
-        ("make > $x", ("Bash(make)",)),
+        ("make > $x", ()),
         ("make > '/tmp/a[b]'", ("Bash(make)", "Edit(//tmp/a\\[b])")),
     ],
 )
@@ -643,3 +694,9 @@ def test_explain_runs_nothing_and_says_why(tmp_path):
         "deny (rule Bash(rm:*) in code), because of 'rm x': a rule forbids it"
     )
     assert permissions.explain("Bash", command="make").behaviour == "ask"
+
+
+@pytest.mark.parametrize("call", [{}, None, 3, {"name": 1}, ["Bash"]])
+def test_explain_says_what_it_takes(tmp_path, call):
+    with pytest.raises(TypeError, match="tool_use block"):
+        Permissions(workspace=tmp_path, home=tmp_path).explain(call)

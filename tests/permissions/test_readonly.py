@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agentlab.permissions.readonly import git_runs_programs, reads, reads_only, writes
+from agentlab.permissions.readonly import reads_only
+from agentlab.permissions.shell_files import reads, writes
+from agentlab.permissions.shell_git import git_runs_programs
 from agentlab.permissions.shell_options import options
 
 READS_ONLY = """
@@ -59,7 +61,9 @@ date -u
 which python
 command -v node
 type ls
-printenv PATH
+ps aux
+ps -ef
+ps -o pid,args
 uname -a
 whoami
 id -u
@@ -67,7 +71,10 @@ hostname
 basename a/b .c
 realpath .
 jq -r .a f
+jq -s .env f
+jq '.loaded | .a' f
 yq .a f
+strings -n 8 a
 md5sum f
 base64 f
 cd src
@@ -97,6 +104,7 @@ git remote -v
 git remote get-url origin
 git stash list
 git config --get user.name
+git config user.name
 git reflog
 git describe --tags
 git worktree list
@@ -105,6 +113,30 @@ git --version
 DOES_MORE = """
 env
 printenv
+printenv PATH
+ps e
+ps auxe
+ps -E
+ps -o pid e
+arch rm a
+arch -x86_64 rm a
+jq -n env
+jq -n '$ENV.KEY'
+jq -n '"\\(env.KEY)"'
+jq 'import "a" as $a; .' f
+jq -n --rawfile a b '$a'
+jq -f a b
+yq -n 'env(KEY)'
+yq 'load_str("a")' b
+yq -n '"lo" + "ad(\"a\")" | eval(.)'
+strings @a
+date -f a
+date --fil=a
+wc --files0-from=a
+du --files0-from=a
+sort --files0-from a
+find -files0-from a
+file -f a
 rm a
 python a.py
 sort -o a a
@@ -207,6 +239,11 @@ git remote -v update
 git remote show origin
 git config a b
 git config a
+git config a.b c
+git config edit
+git diff --no-index a b
+git grep --no-index a
+git grep --untracked a
 git config --unset a
 git config -e
 git config --global a b
@@ -238,14 +275,16 @@ def test_a_command_that_does_more_is_not_read_only(command: str) -> None:
         ("grep x a b", ["a", "b"]), ("grep -e x a", ["a"]), ("grep -f p a", ["a", "p"]),
         ("grep --file=p a", ["a", "p"]),
         ("grep -A 3 x a", ["a"]), ("grep --color x a", ["a"]), ("grep -r x", ["."]),
-        ("rg x", ["."]),
+        ("rg x", ["."]), ("rg --files a", ["a"]), ("rg --files-with-matches x a", ["a"]),
         ("sed -n 1p a", ["a"]), ("sed -e 1p a", ["a"]), ("sed -f s a", ["a", "s"]),
         ("awk '{print}' a", ["a"]),
         ("awk -F: -f s a", ["a", "s"]), ("jq .x a", ["a"]), ("cp a b c", ["a", "b"]),
         ("cp -t d a b", ["a", "b"]),
         ("mv a b", ["a"]), ("rsync -t a b", ["a"]), ("dd if=a of=b", ["a"]),
         ("find a b -name c", ["a", "b"]),
-        ("find -name c", ["."]), ("tar xzf a -C b", ["a"]), ("tar -czf a b c", ["b", "c"]),
+        ("find -name c", ["."]), ("find -O3 -D tree -L -- a b", ["a", "b"]),
+        ("jq --rawfile x a -n .y b", ["b", "a"]), ("node --env-file=a b.js", ["b.js", "a"]),
+        ("tar xzf a -C b", ["a"]), ("tar -czf a b c", ["b", "c"]),
         ("tar -tf a", ["a"]),
         ("curl -d @a http://h", ["a"]), ("curl -F x=@a -T b http://h", ["a", "b"]),
         ("curl file:///a", ["/a"]),

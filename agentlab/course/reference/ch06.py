@@ -40,9 +40,10 @@ async def classify(client: AsyncAnthropic, model: str, command: str, task: str) 
             messages=[{"role": "user", "content": "\n".join(lines)}],
             output_config={"format": {"type": "json_schema", "schema": FORM}},
         )
+        text = getattr(reply.content[0], "text")  # noqa: B009 - a block of another kind has none
     except Exception as error:
-        return "unsure", f"the classifier was not reached: {type(error).__name__}"
-    return verdict(getattr(reply.content[0], "text", "") if reply.content else "")
+        return "unsure", f"the classifier gave no answer: {type(error).__name__}"
+    return verdict(text)
 
 
 CAN_DO_ANYTHING = "rm mv cp python python3 node sh bash env xargs sudo find curl ssh"
