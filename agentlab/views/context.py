@@ -3,7 +3,7 @@
 A row for each request, and in it a bar of what it was made of, in the order in which the server
 reads it: tools, system prompt, messages by kind. What is new since the request before stands behind
 a line; what the server found in its prompt cache is underlined. A compaction has a row too, and
-what it dropped stands below (`xray`).
+what it dropped stands below (`compactions`). A slider shows one step block by block (`xray`).
 
 Nobody outside a server can count the tokens of one message, so the parts are estimates, scaled to
 add up to what the server counted for the whole.
@@ -15,14 +15,16 @@ from collections.abc import Iterable
 
 from agentlab.costs import dollars
 from agentlab.events import Event
+from agentlab.views.compactions import compaction_row, compaction_words, dropped
 from agentlab.views.drawing import Scale, axis, bar, cell, esc, legend, track
 from agentlab.views.page import page
 from agentlab.views.palette import BUCKETS
 from agentlab.views.palette import KINDS as PAINTS
-from agentlab.views.requests import KINDS, Compaction, Part, Request, tokens_by_kind
+from agentlab.views.requests import KINDS, Compaction, Part, Request, few_dollars, tokens_by_kind
+from agentlab.views.requests import name_of as name_of
 from agentlab.views.wire import Wire, WirePicture
-from agentlab.views.wording import one_line, plural, tokens
-from agentlab.views.xray import compaction_row, compaction_words, data_of, dropped, gauge
+from agentlab.views.wording import THIN, one_line, plural, tokens
+from agentlab.views.xray import data_of, gauge, last_blocks
 
 TEXT_ROWS = 12
 NOTE = "Parts are estimates, scaled to add up to what the server counted."
@@ -53,7 +55,9 @@ class ContextPicture(WirePicture):
         return len(self.wire.steps)
 
     def scale(self, live: bool) -> Scale:
-        return Scale(self.wire.widest, live, _step(self.wire.widest))
+        sent = (request.tokens + request.cleared for request in self.wire.requests)
+        span = max([self.wire.widest, *sent])
+        return Scale(span, live, _step(span))
 
     def head(self) -> str:
         """The last request by kind: the legend of the colours, and the answer in numbers."""
@@ -64,14 +68,14 @@ class ContextPicture(WirePicture):
             (
                 PAINTS[kind],
                 KINDS[kind],
-                f"{tokens(count)} ({100 * count / max(1, last.tokens):.0f} %)"
-                + (f", {dollars(last.paid[kind])}" if kind in last.paid else ""),
+                f"{tokens(count)} ({100 * count / max(1, last.tokens):.0f}{THIN}%)"
+                + (f", {few_dollars(last.paid[kind])}" if kind in last.paid else ""),
             )
             for kind, count in tokens_by_kind(last).items()
         ]
         said = "; in dollars what each kind has cost as input so far" if last.paid else ""
         words = f"<p>In the last request: {_size(last)}{self._window()}{said}</p>"
-        return words + gauge(self.wire) + legend(parts)
+        return f'<div class="agentlab-instead">{words}{gauge(self.wire)}{legend(parts)}</div>'
 
     def heading(self, scale: Scale) -> str:
         step, marks = _step(scale.span), []
@@ -79,16 +83,16 @@ class ContextPicture(WirePicture):
             if index * step <= scale.span * 0.94:
                 marks.append((index * step, tokens(index * step)))
         columns = [
-            ("turn", "Request", 11), ("chart", axis(marks, scale), 45), ("number", "Tokens", 11),
+            ("turn", "Request", 14), ("chart", axis(marks, scale), 42), ("number", "Tokens", 11),
             ("number", "Cached", 11), ("number", "Window", 11), ("number", "Input cost", 11),
         ]  # fmt: skip
         cells = [cell(kind, name, "th", f" width={width}%") for kind, name, width in columns]
         return f"<tr>{''.join(cells)}</tr>"
 
     def row(self, index: int, scale: Scale) -> str:
-        request = self.wire.steps[index]
+        request, data = self.wire.steps[index], data_of(self.wire, index, scale.live)
         if isinstance(request, Compaction):
-            return compaction_row(request, scale)
+            return compaction_row(request, scale, data)
         bars, at, line = [], 0.0, False
         for part, count in request.shares():
             first = part.new and not line and at > 0
@@ -97,14 +101,18 @@ class ContextPicture(WirePicture):
             at += count
         if request.cached:
             bars.append(self._cached(request, scale))
+        if request.cleared:
+            bars.append(self._cleared(request, scale))
+        last = not scale.live and request is self.wire.requests[-1]
         return (
-            f"<tr{data_of(request, name_of(request))}>"
+            f"<tr{data}>"
             f"{cell('turn', esc(name_of(request)), 'th', ' scope=row')}"
             f"{cell('chart', track(bars, 1, scale, extra=bool(request.cached)))}"
             f"{cell('number', _size(request, ''))}"
             f"{cell('number', tokens(request.cached) if request.usage else '')}"
             f"{cell('number', share(request, self.wire))}"
             f"{cell('number', dollars(request.cost) if request.usage else '')}</tr>"
+            f"{last_blocks(self.wire, self.columns) if last else ''}"
         )
 
     def foot(self) -> str:
@@ -120,7 +128,7 @@ class ContextPicture(WirePicture):
         return context_text(self.wire)
 
     def _window(self) -> str:
-        window = self.wire.window
+        window = self.wire.known_model
         if window is None:
             return ", of a window whose size is not known"
         size = self.wire.window_tokens or window.context_tokens
@@ -160,6 +168,14 @@ class ContextPicture(WirePicture):
         style = scale.place(0.0, request.cached, BUCKETS["cache_read"], shape="under")
         return bar([words], detail, "cached", style, sources=sources, live=scale.live)
 
+    def _cleared(self, request: Request, scale: Scale) -> str:
+        """What was sent, and the model did not read."""
+        style = scale.place(request.tokens, request.cleared, PAINTS["wait"], shape="hollow")
+        detail = f"Request {name_of(request)}: {request.edits}"
+        sources = () if request.frame is None else (request.frame,)
+        words = ["cleared by the API", tokens(request.cleared)]
+        return bar(words, detail, "before", style, sources=sources, live=scale.live)
+
 
 def context_html(events: Iterable[Event]) -> str:
     """The context view of a run as one piece of HTML that needs nothing from outside."""
@@ -174,7 +190,7 @@ def context_text(events: Iterable[Event] | Wire) -> str:
     kinds = [kind for kind in KINDS if any(kind in sums for sums in by_request.values())]
     names = [*(SHORT.get(kind, kind) for kind in kinds), "total", "cached", "window", "cost"]
     width = min(8, 80 // (len(names) - 1))
-    lines.append(f"{'':11}{_aligned([name[: width - 1] for name in names], width)}")
+    lines.append(f"{'':10}{_aligned([name[: width - 1] for name in names], width)}")
     shown: list[Request | Compaction | None] = [*wire.steps]
     left_out = len(shown) - TEXT_ROWS
     if left_out > 1:
@@ -186,21 +202,24 @@ def context_text(events: Iterable[Event] | Wire) -> str:
         if isinstance(request, Compaction):
             lines.append(one_line(f"compacted: {compaction_words(request)}", 100))
             continue
-        counts = [tokens(by_request[request.number].get(kind, 0)) for kind in kinds]
-        counted = ["", ""] if not request.usage else [tokens(request.cached), dollars(request.cost)]
-        cells = [*counts, _size(request, ""), counted[0], share(request, wire), counted[1]]
-        lines.append(f"{'request':7}{name_of(request, 3):>4}{_aligned(cells, width)}")
+        counts = [by_request[request.number].get(kind, 0) for kind in kinds]
+        total = f"{'' if request.usage else '~'}{_narrow(request.tokens, width)}"
+        cached = _narrow(request.cached, width) if request.usage else ""
+        cost = dollars(request.cost) if request.usage else ""
+        cells = [*(_narrow(count, width) for count in counts), total, cached]
+        cells += [share(request, wire), cost]
+        lines.append(f"{'request':7}{name_of(request, 3):>3}{_aligned(cells, width)}")
     return "\n".join([*(line.rstrip() for line in lines), _said(wire)])
 
 
+def _narrow(count: float, width: int) -> str:
+    """Tokens for a column; in thousands where they would touch the next."""
+    words = tokens(count)
+    return words if len(words) < width - 1 else f"{count / 1000:.0f}k"
+
+
 def _aligned(cells: list[str], width: int) -> str:
-    return "".join(f"{text:>{width}}" for text in cells[:-1]) + f"{cells[-1]:>9}"
-
-
-def name_of(request: Request, width: int = 8) -> str:
-    """The number of a request, with the agent if it is not the main one."""
-    agent = f"{one_line(request.agent, width)} " if request.agent else ""
-    return f"{agent}{request.number}"
+    return "".join(f"{text:>{width}}" for text in cells[:-1]) + f"{cells[-1]:>10}"
 
 
 def percentage(part: float, whole: float) -> str:
@@ -225,6 +244,13 @@ def _said(wire: Wire) -> str:
     said = [NOTE]
     if any(request.missing for request in wire.requests):
         said.append("Messages from before these events are counted, but not known.")
+    edited = [request for request in wire.requests if request.edits]
+    if edited:
+        last = edited[-1]
+        times = "" if len(edited) == 1 else f", the last of {len(edited)} such"
+        said.append(f"In request {name_of(last)}{times}, {last.edits}.")
+    if any(request.cleared for request in edited):
+        said.append("The reply does not say which: all parts are scaled down.")
     if wire.side_calls:
         said.append(f"{plural(wire.side_calls, 'side call')} not shown: no event holds messages.")
     if wire.simulated:

@@ -1,13 +1,15 @@
-"""A request to the model, taken apart: its parts by kind, and what became of it."""
+"""A request to the model, taken apart: its blocks, its parts by kind, and what became of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from agentlab.costs import dollars
 from agentlab.prices import prices
 from agentlab.tokens import count_content, count_text
+from agentlab.views.wording import one_line
 
 # What a window holds, in the order in which the server reads it (and caches it).
 KINDS = {
@@ -24,6 +26,9 @@ KINDS = {
     "preview": "previews of results",
     "cleared": "cleared results",
 }
+PROMPT = ("tools", "system")  # kinds that are no messages
+FIXED = (*PROMPT, "earlier")  # stand at the front, whatever is new
+ORDER = {kind: place for place, kind in enumerate(KINDS)}
 MOST_SOURCES = 20  # records that a part names
 
 
@@ -34,6 +39,39 @@ class Record(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         return self.data
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One piece of a window. It goes out with every request from its first to its last."""
+
+    number: int  # of all blocks of its agent
+    kind: str  # one of `KINDS`
+    gist: str  # what it is, in one line
+    estimate: float = 0.0  # tokens
+    content: Any = None  # as it stands in its message
+    record: int = -1
+    first: int = 0  # number of the request that was the first to carry it
+    instead: float = 0.0  # tokens of what it stands for: the whole result, the old messages
+    messages: int = 0  # that a summary stands for
+    paid: float = 0.0  # dollars of the input so far
+
+
+class Slice(NamedTuple):
+    """A block in one request."""
+
+    block: Block
+    tokens: float  # 0 if the server ignores it
+    cached: float  # of them
+    ignored: bool = False
+
+
+class Gone(NamedTuple):
+    """A block that a compaction took away."""
+
+    block: Block
+    tokens: float
+    left: float  # tokens of what stands in its place
 
 
 @dataclass(slots=True)
@@ -67,10 +105,10 @@ class Compaction:
     after: float
     dropped: int  # messages
     summary: str
-    gone: dict[str, int]  # blocks by kind that are no longer there
     facts: tuple[Survived, ...]
-    place: int  # in `Wire.steps`
-    source: int  # its record
+    gone: list[Gone] = field(default_factory=list)
+    place: int = 0  # in `Wire.steps`
+    source: int = 0  # its record
 
 
 @dataclass(slots=True, eq=False)
@@ -86,12 +124,18 @@ class Request:
     sent: int
     new: list[int]  # records of the messages that are new
     missing: int  # messages that no event tells of
-    parts: list[Part]
     expected: float  # tokens, by the harness before it was sent
     fresh_prompt: bool  # system and tools are sent for the first time
     echo: int | None  # record of the reply before, which may be among the new messages
+    carried: int = 0  # so many blocks of the request before (of this agent) are sent again
+    blocks: list[Block] = field(default_factory=list)  # those that follow
+    ignored: tuple[int, int] = (0, 0)  # from and to: these blocks are ignored by the server
+    parts: list[Part] = field(default_factory=list)
     usage: dict[str, float] = field(default_factory=dict)
     cost: float | None = None  # dollars of the input
+    rates: tuple[float, float] | None = None  # dollars a token, cached and not
+    edits: str = ""  # what the API said that it did to the prompt
+    cleared: float = 0.0  # tokens that it cleared
     state: str = "waiting"  # waiting | answered | lost
     attempts: int = 1
     reply: int | None = None  # record of the message
@@ -118,17 +162,60 @@ class Request:
     def cached(self) -> float:
         return self.usage.get("cache_read_tokens", 0.0)
 
-    def shares(self) -> list[tuple[Part, float]]:
-        """The parts with their tokens, scaled so that they add up to `tokens`.
+    def scale(self) -> tuple[float, float]:
+        """Tokens for each estimated one, so that all add up to `tokens`, and what is left over.
 
-        If messages are missing there is nothing to scale to: they get what is left over.
+        If messages are missing there is nothing to scale to, and they get what is left over.
         """
         whole = sum(part.estimate for part in self.parts)
-        if self.missing:
-            left = max(0.0, self.tokens - whole)
-            return [(p, left if p.kind == "earlier" else p.estimate) for p in self.parts]
         scale = self.tokens / whole if whole else 0.0
-        return [(part, part.estimate * scale) for part in self.parts]
+        if all(part.kind != "earlier" for part in self.parts):
+            return scale, 0.0
+        scale = min(1.0, scale)
+        return scale, self.tokens - scale * whole
+
+    def shares(self) -> list[tuple[Part, float]]:
+        """The parts with their tokens."""
+        scale, left = self.scale()
+        return [(p, left if p.kind == "earlier" else p.estimate * scale) for p in self.parts]
+
+    def slices(self, blocks: Iterable[Block]) -> Iterator[Slice]:
+        """All its ``blocks`` with their tokens. The first tokens are those that the cache had."""
+        (scale, left), at = self.scale(), 0.0
+        cached, (start, stop) = self.cached, self.ignored
+        for index, block in enumerate(blocks):
+            ignored = start <= index < stop
+            count = left if block.kind == "earlier" else block.estimate * scale
+            count = 0.0 if ignored else count
+            end = at + count
+            hit = count if end <= cached else max(cached - at, 0.0)
+            yield Slice(block, count, hit, ignored)
+            at = end
+
+
+def parts_of(blocks: Iterable[Block], sent: set[int], missing: int) -> list[Part]:
+    """Blocks by kind: the prompt, those that were ``sent`` (numbers), and then those that are new.
+
+    Within each the order is that of `KINDS`. ``missing`` is how many messages "earlier" stands
+    for; if there are any, the prompt was sent with them.
+    """
+    parts: dict[tuple[int, int], Part] = {}
+    records: dict[tuple[int, int], dict[int, None]] = {}  # each once, in order
+    for block in blocks:
+        fixed = block.kind in FIXED
+        new = block.number not in sent and not (fixed and missing)
+        place = (0 if fixed else 1 + new, ORDER[block.kind])
+        part = parts.get(place)
+        if part is None:
+            part = parts[place] = Part(block.kind, new)
+            records[place] = {}
+        part.estimate += block.estimate
+        part.count += 1
+        records[place][block.record] = None
+    for place, part in parts.items():
+        part.sources = tuple(record for record in records[place] if record >= 0)[-MOST_SOURCES:]
+        part.count = missing if part.kind == "earlier" else part.count
+    return [parts[place] for place in sorted(parts)]
 
 
 def tokens_by_kind(request: Request) -> dict[str, float]:
@@ -139,39 +226,38 @@ def tokens_by_kind(request: Request) -> dict[str, float]:
     return {kind: tokens for kind, tokens in sums.items() if tokens}
 
 
-def dollars_by_kind(request: Request) -> dict[str, float]:
-    """Dollars of a request's input by kind; empty if it is not counted, or the price not known.
-
-    The first tokens are those that the cache had; they cost less.
-    """
+def rates_of(request: Request) -> tuple[float, float] | None:
+    """Dollars for each token of the input, cached and not; None if the price is not known."""
     row = prices().find(request.model, int(request.tokens))
-    if row is None or request.cost is None or not request.usage:
+    if row is None or request.cost is None:
+        return None
+    cached, rest = request.cached, request.tokens - request.cached
+    each = row.cache_read / 1_000_000
+    return each, (request.cost - cached * each) / rest if rest else 0.0
+
+
+def charge(request: Request, blocks: Iterable[Block]) -> dict[str, float]:
+    """Add what each block has cost in this request; dollars by kind, empty if not known."""
+    if request.rates is None:
         return {}
-    cached = min(request.cached, request.tokens)
-    each_cached = row.cache_read / 1_000_000
-    rest = request.tokens - cached
-    each = (request.cost - cached * each_cached) / rest if rest else 0.0
+    hit, miss = request.rates
     sums: dict[str, float] = {}
-    at = 0.0
-    for part, count in request.shares():
-        hit = min(max(cached - at, 0.0), count)
-        sums[part.kind] = sums.get(part.kind, 0.0) + hit * each_cached + (count - hit) * each
-        at += count
+    for block, count, cached, _ in request.slices(blocks):
+        cost = cached * hit + (count - cached) * miss
+        block.paid += cost
+        sums[block.kind] = sums.get(block.kind, 0.0) + cost
     return sums
 
 
-def merge(before: dict[str, Part], parts: list[Part]) -> None:
-    """Count the new messages of a request among those that were sent before."""
-    for part in parts:
-        if part.new and part.kind not in ("tools", "system"):
-            old = before.setdefault(part.kind, Part(part.kind, False))
-            old.estimate += part.estimate
-            old.count += part.count
-            old.sources = (*old.sources, *part.sources)[-MOST_SOURCES:]
-    order = list(KINDS)
-    ordered = sorted(before.items(), key=lambda item: order.index(item[0]))
-    before.clear()
-    before.update(ordered)
+def name_of(request: Request, width: int = 8) -> str:
+    """The number of a request, with the agent if it is not the main one."""
+    agent = f"{one_line(request.agent, width)} " if request.agent else ""
+    return f"{agent}{request.number}"
+
+
+def few_dollars(amount: float) -> str:
+    """As `dollars`; but where many stand together ``<$0.0001`` reads better than ``$0.000085``."""
+    return "<$0.0001" if 0 < amount < 0.0001 else dollars(amount)
 
 
 def estimate(value: Any, count: Any = count_content) -> float:

@@ -2,13 +2,13 @@
 
 A harness that makes room leaves marks: a summary and the pinned constraints stand under a line in
 square brackets, a large result became a preview that says where the whole is, an old one was
-cleared. The views show these in colours of their own.
+cleared. The views show these in colours of their own. Here it is also worded, in one line each,
+what a block is and what the API says that it did to a prompt.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,11 +18,13 @@ from agentlab.compaction.kept import DROPPED, MEMORY, PINNED, SUMMARY
 from agentlab.compaction.levels import CLEARED
 from agentlab.events import Event
 from agentlab.messages import Message
-from agentlab.views.blocks import number, text_of
+from agentlab.tokens import CHARS_PER_TOKEN
+from agentlab.views.blocks import mapping, number, text_of
 from agentlab.views.requests import Compaction, Survived
-from agentlab.views.wording import one_line
+from agentlab.views.wording import one_line, plural, tokens
 
 MOST_FACTS = 400  # that are looked for in a compaction
+GIST = 72  # characters
 _BLOCKS = {
     "thinking": "thinking",
     "redacted_thinking": "thinking",
@@ -32,7 +34,7 @@ _BLOCKS = {
 }
 _MARKS = {SUMMARY: "summary", DROPPED: "summary", PINNED: "pinned", MEMORY: "pinned"}
 _PREVIEW = re.compile(
-    r"^\[\.\.\. \d+ of \d+ characters left out, .*The whole result is in ", re.MULTILINE
+    r"^\[\.\.\. [\d,]+ of ([\d,]+) characters left out, .*The whole result is in ", re.MULTILINE
 )
 
 
@@ -55,6 +57,57 @@ def _result(content: str) -> str:
     return "preview" if _PREVIEW.search(content) else "tool_result"
 
 
+def gist_of(kind: str, content: Any, label: str = "") -> str:
+    """What a block is, in one line. ``label`` is the call that it makes or answers."""
+    block = mapping(content)
+    if kind == "tools":
+        words = ": ".join(str(block[key]) for key in ("name", "description") if block.get(key))
+    elif kind == "earlier":
+        words = plural(int(number(content)), "message")
+    elif kind in ("tool_call", "cleared"):
+        words = label
+    elif kind in ("tool_result", "preview"):
+        words = " → ".join(filter(None, [label, text_of(block.get("content"))]))
+    elif kind == "thinking":
+        words = str(block.get("thinking") or "(not shown)")
+    else:
+        words = text_of([block] if block else content)
+        words = words.partition("\n")[2] if words.startswith(tuple(_MARKS)) else words
+        words = str(block["content"]) if api_summary(block) else words
+    return one_line(words, GIST)
+
+
+def whole_of(preview: dict[str, Any]) -> float:
+    """About how many tokens the whole result has that a preview stands for."""
+    found = _PREVIEW.search(text_of(preview.get("content")))
+    return int(found[1].replace(",", "") or 0) / CHARS_PER_TOKEN if found else 0.0
+
+
+def api_summary(block: Any) -> bool:
+    """Whether a block is the API's own summary. One without words is nothing to the server."""
+    content = mapping(block).get("content")
+    return mapping(block).get("type") == "compaction" and isinstance(content, str) and content != ""
+
+
+def edits_of(edits: Any) -> tuple[str, float]:
+    """What the API did to a prompt by its ``applied_edits``, in words, and the tokens it cleared.
+
+    Names: the vendor's page on context editing (2026-11). Another edit is called by its type.
+    """
+    words, total = [], 0.0
+    for edit in map(mapping, edits if isinstance(edits, (list, tuple)) else ()):
+        results, turns = (
+            int(number(edit.get(key))) for key in ("cleared_tool_uses", "cleared_thinking_turns")
+        )
+        what = plural(results, "result") if results else ""
+        what = f"the thinking of {plural(turns, 'turn')}" if turns else what
+        count = number(edit.get("cleared_input_tokens"))
+        size = f" ({tokens(count)} tokens)" if count else ""
+        words.append((what or one_line(edit.get("type") or "something", 40)) + size)
+        total += count
+    return f"the API cleared {' and '.join(words)}" if words else "", total
+
+
 def compaction_of(
     event: Event, who: str, before: list[Message], after: list[Message]
 ) -> Compaction:
@@ -69,10 +122,5 @@ def compaction_of(
     level, reason = (one_line(data.get(key) or "", 20) for key in ("level", "reason"))
     return Compaction(
         0, who, level, reason, number(data.get("before_tokens")), number(data.get("after_tokens")),
-        count, str(data.get("summary") or ""), _kinds(before) - _kinds(after), facts[:MOST_FACTS],
-        0, 0,
+        count, str(data.get("summary") or ""), facts[:MOST_FACTS],
     )  # fmt: skip
-
-
-def _kinds(messages: list[Message]) -> Counter[str]:
-    return Counter(kind_of(m["role"], block) for m in messages for block in m["content"])

@@ -1,26 +1,37 @@
-"""What the context view says beside its bars: the gauge, the compactions, and one step in detail.
+"""The window block by block: the gauge, the blocks of a request, and the data for the slider.
 
-A gauge shows the last request against the window, and where a compaction is due. A compaction is a
-row of its own, the window before and after it, and below the table stands what it dropped, and
-which facts of it can still be found. Each row also carries its numbers as data, so that a slider
-can go through the run (static/xray.js).
+A gauge shows the last request against the window, and where a compaction is due. The blocks of the
+last request stand in a table to unfold. With scripts a slider goes through all steps
+(static/xray.js), and what it shows stands in the rows as data: each block once, where it comes
+first, and for each request how many blocks it shares with the one before, and what a token cost.
+From these the script works out every step, so the data grows as the run does.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from typing import Any
 
 from agentlab.costs import dollars
-from agentlab.views.drawing import Scale, bar, cell, esc, track
+from agentlab.views.compactions import block_table, compaction_words, note_of
+from agentlab.views.drawing import esc
+from agentlab.views.page import FIRST_ROWS, LAST_ROWS
 from agentlab.views.palette import FAILED, KINDS
 from agentlab.views.requests import KINDS as NAMES
-from agentlab.views.requests import Compaction, Request, tokens_by_kind
+from agentlab.views.requests import (
+    Block,
+    Compaction,
+    Request,
+    Slice,
+    few_dollars,
+    name_of,
+    tokens_by_kind,
+)
 from agentlab.views.wire import Wire
-from agentlab.views.wording import one_line, plural, tokens
+from agentlab.views.wording import THIN, plural, tokens
 
-FACTS, TABS = 24, 8  # facts of a compaction, and compactions, that are listed
-GIST = 600  # characters of a summary
+BLOCKS = 40  # of a request that are listed
+ROUNDING = 4  # tokens that are not told apart from none, as sizes are estimates
 
 
 def gauge(wire: Wire) -> str:
@@ -51,104 +62,108 @@ def _piece(at: float, look: str, fill: str) -> str:
     return f'<span style="{style}"></span>'
 
 
-def compaction_row(made: Compaction, scale: Scale) -> str:
-    """A compaction: the window before it, and below it after it."""
-    words = f"Compaction {made.number}: {compaction_words(made)}"
-    before = bar(
-        ["before", tokens(made.before)], words, "before",
-        scale.place(0.0, made.before, KINDS["wait"], shape="hollow"),
-        sources=(made.source,), live=scale.live,
-    )  # fmt: skip
-    after = bar(
-        ["after", tokens(made.after)], words, "summary",
-        scale.place(0.0, made.after, KINDS["summary"], lane=1), ink=KINDS["summary"].ink,
-        sources=(made.source,), more="agentlab-lower", live=scale.live,
-    )  # fmt: skip
-    freed = f"{_percent(made.after - made.before, made.before)}" if made.before else ""
-    kept = facts_kept(made)
-    cells = [
-        cell("turn", "compacted", "th", " scope=row"),
-        cell("chart", track([before, after], 2, scale)),
-        cell("number", f"~{tokens(made.after)}"), cell("number", freed),
-        cell("number", ""), cell("number", ""),
-    ]  # fmt: skip
-    rows = [["", "before", tokens(made.before), "", "", ""]]
-    rows.append([KINDS["summary"].fill, "after", f"~{tokens(made.after)}", "", "", kept])
-    return f'<tr class="agentlab-compacted"{_data(words, rows)}>{"".join(cells)}</tr>'
+def last_blocks(wire: Wire, columns: int) -> str:
+    """A row to unfold, below the last request: its blocks, or the dearest of them."""
+    request = wire.requests[-1]
+    slices = list(request.slices(wire.blocks(request)))
+    dearest = sorted(slices, key=lambda each: (-each.block.paid, -each.tokens))[:BLOCKS]
+    listed = {each.block.number for each in dearest}
+    rows = [
+        (each.block, [_size(each), state_of(each, request), _cost(each.block, request)])
+        for each in slices
+        if each.block.number in listed
+    ]
+    more = _rest(request, [each for each in slices if each.block.number not in listed], slices)
+    table = block_table(["Tokens", "Cache", "Cost so far"], rows, more)
+    head = esc(f"Request {name_of(request)} block by block: {plural(len(slices), 'block')}")
+    unfold = f"<details><summary>{head}</summary>{table}</details>"
+    return f'<tr class="agentlab-instead"><td colspan={columns}>{unfold}</td></tr>'
 
 
-def compaction_words(made: Compaction) -> str:
-    """A compaction in one line."""
-    level = f" ({made.level})" if made.level else ""
-    words = f"{tokens(made.before)} to ~{tokens(made.after)} tokens{level}"
-    words += f", {plural(made.dropped, 'message')} dropped"
-    return ", ".join(filter(None, [words, facts_kept(made)]))
+def _rest(request: Request, left_out: list[Slice], slices: list[Slice]) -> str:
+    words = []
+    if left_out:
+        count = tokens(sum(each.tokens for each in left_out))
+        words.append(f"… and {len(left_out)} more, {count} tokens")
+    gone = sum(request.paid.values()) - sum(each.block.paid for each in slices)
+    if gone > 1e-9:
+        words.append(f"blocks that are no longer there: {few_dollars(gone)}")
+    return "; ".join(words)
 
 
-def facts_kept(made: Compaction) -> str:
-    """How many of the facts that can be looked for are still there; "" if there were none."""
-    kept = sum(fact.kept for fact in made.facts)
-    return f"{kept} of {plural(len(made.facts), 'fact')} kept" if made.facts else ""
+def _size(each: Slice) -> str:
+    return "" if each.ignored else tokens(each.tokens)
 
 
-def data_of(request: Request, name: str) -> str:
-    """The numbers of a request as an attribute of its row, for the slider."""
-    hits: dict[str, float] = {}
-    blocks: dict[str, int] = {}
-    fresh: dict[str, int] = {}
-    at = 0.0
-    for part, count in request.shares():
-        hits[part.kind] = hits.get(part.kind, 0.0) + min(max(request.cached - at, 0.0), count)
-        blocks[part.kind] = blocks.get(part.kind, 0) + part.count
-        fresh[part.kind] = fresh.get(part.kind, 0) + part.count * part.new
-        at += count
-    rows = []
-    for kind, count in tokens_by_kind(request).items():
-        of = "message" if kind == "earlier" else "tool" if kind == "tools" else "block"
-        note = plural(blocks[kind], of) + (f", {fresh[kind]} new" if fresh[kind] else "")
-        paid = dollars(request.paid[kind]) if kind in request.paid else ""
-        cached = tokens(hits[kind]) if request.usage else ""
-        rows.append([KINDS[kind].fill, NAMES[kind], tokens(count), cached, paid, note])
+def _cost(block: Block, request: Request) -> str:
+    return few_dollars(block.paid) if request.paid else ""
+
+
+def state_of(each: Slice, request: Request) -> str:
+    """What the cache did for a block: cached, a share of it, new, or sent again without it."""
+    if each.ignored:
+        return "ignored"
+    if not request.usage or not each.tokens:
+        return ""
+    if each.cached and each.tokens - each.cached <= ROUNDING:
+        return "cached"
+    if each.cached > ROUNDING:
+        return f"{100 * each.cached / each.tokens:.0f}{THIN}% cached"
+    return "new" if each.block.first >= request.number else "not cached"
+
+
+# ------------------------------------------------------------------------------- for the slider
+
+
+def data_of(wire: Wire, index: int, live: bool) -> str:
+    """The step ``index`` as an attribute of its row.
+
+    A page leaves out rows of a long run; the first row after them has their steps too.
+    """
+    count = len(wire.steps)
+    after_gap = not live and count > FIRST_ROWS + LAST_ROWS and index == count - LAST_ROWS
+    steps = range(FIRST_ROWS if after_gap else index, index + 1)
+    data = [_step(wire, wire.steps[at]) for at in steps]
+    return f' data-x="{esc(json.dumps(data, ensure_ascii=False, separators=(",", ":")))}"'
+
+
+def _step(wire: Wire, step: Request | Compaction) -> dict[str, Any]:
+    told = {"agent": step.agent, "window": wire.window_tokens, "trigger": wire.trigger}
+    if isinstance(step, Compaction):
+        gone = [[_entry(each.block, not each.block.first), each.left] for each in step.gone]
+        return {
+            **told,
+            "title": f"Compaction {step.number}: {compaction_words(step)}",
+            "gone": gone,
+        }
+    scale, left = step.scale()
+    return {
+        **told,
+        "title": request_title(step),
+        "number": step.number,
+        "carried": step.carried,
+        "blocks": [_entry(block, block.first >= step.number) for block in step.blocks],
+        "scale": float(f"{scale:.9g}"),
+        "left": round(left),
+        "cached": step.cached if step.usage else -1,
+        "rates": [float(f"{rate:.9g}") for rate in step.rates or ()],
+        "ignored": step.ignored,
+    }
+
+
+def request_title(request: Request) -> str:
+    """A request in one line."""
     about = "" if request.usage else "~"
-    title = f"Request {name}: {about}{tokens(request.tokens)} tokens"
+    words = f"Request {name_of(request)}: {about}{tokens(request.tokens)} tokens"
     if request.usage:
-        title += f", {tokens(request.cached)} of them cached, input {dollars(request.cost)}"
-    return _data(title, rows)
+        words += f", {tokens(request.cached)} of them cached, input {dollars(request.cost)}"
+    return "; ".join(filter(None, [words, request.edits]))
 
 
-def _data(title: str, rows: list[list[str]]) -> str:
-    return f' data-x="{esc(json.dumps([title, rows], ensure_ascii=False))}"'
-
-
-def dropped(wire: Wire) -> str:
-    """What each compaction dropped, and which facts survived, to unfold."""
-    made = wire.compactions
-    tabs = [_tab(each) for each in made[-TABS:]]
-    if len(made) > TABS:
-        tabs.insert(0, f"<p>… {plural(len(made) - TABS, 'earlier compaction')} …</p>")
-    return "".join(tabs)
-
-
-def _tab(made: Compaction) -> str:
-    gone = ", ".join(f"{NAMES[kind]} {count}" for kind, count in made.gone.items())
-    lines = [f"<p><b>Dropped blocks:</b> {gone}</p>"] if gone else []
-    lines += [_facts("Lost", (f for f in made.facts if not f.kept))]
-    lines.append(_facts("Survived", (f for f in made.facts if f.kept)))
-    if made.summary.strip():
-        lines.append(f"<p><b>Summary:</b> {esc(one_line(made.summary, GIST))}</p>")
-    if not made.facts:
-        lines.insert(0, "<p>No value, file or pinned constraint stood in the old messages.</p>")
-    head = esc(f"Compaction {made.number}: {compaction_words(made)}")
-    body = "".join(lines)
-    return f'<details class="agentlab-dropped"><summary>{head}</summary>{body}</details>'
-
-
-def _facts(title: str, facts: Iterable[tuple[str, str, bool]]) -> str:
-    listed = [f"{kind} <code>{esc(text)}</code>" for kind, text, _ in facts]
-    more = len(listed) - FACTS
-    end = f" … and {more} more" if more > 0 else ""
-    return f"<p><b>{title}:</b> {'; '.join(listed[:FACTS])}{end}</p>" if listed else ""
-
-
-def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:+.0f}\u202f%".replace("-", "\u2212")
+def _entry(block: Block, first: bool) -> Any:
+    """A block where it comes first; after that its number."""
+    if not first:
+        return block.number
+    size = None if block.kind == "earlier" else block.estimate
+    name, fill = NAMES[block.kind], KINDS[block.kind].fill
+    return [block.number, name, fill, block.gist, size, block.first, note_of(block)]

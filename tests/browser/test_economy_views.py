@@ -32,29 +32,53 @@ def finished(lab):
     lab.page.wait_for_timeout(500)
     lab.settle()
     assert lab.errors() == []
+    lines = lab.page.locator(f"{LAST} {CONTEXT}.agentlab-static .agentlab-xray tbody tr")
+    lines.first.wait_for()  # what is shown at the end has come, and its script has run
     return lab.page.locator(LAST)
 
 
-def test_scrubbing_shows_the_window_step_by_step_with_keys_alone(lab, finished):
+def test_scrubbing_shows_the_window_block_by_block_with_keys_alone(lab, finished):
     xray = finished.locator(f"{CONTEXT} .agentlab-xray")
-    slider, told = xray.locator("input"), xray.locator("output")
+    slider, told, lines = (xray.locator(each) for each in ("input", "output", "tbody tr"))
     last = told.inner_text()
     assert last.startswith("Request 13:") and "cached" in last
     slider.focus()
     seen = []
     for _ in range(13):
         lab.page.keyboard.press("ArrowLeft")
-        seen.append((told.inner_text(), xray.locator("tbody tr").all_inner_texts()))
+        seen.append((told.inner_text(), lines.all_inner_texts()))
     titles = [title for title, _ in seen]
     assert len(set(titles)) == 13 and titles[-1].startswith("Request 1:")
     [[compaction, rows]] = [each for each in seen if each[0].startswith("Compaction 1:")]
-    assert "facts kept" in compaction and "before" in rows[0] and "after" in rows[1]
+    assert "facts kept" in compaction
+    assert any("Look f0" in row and "dropped" in row for row in rows)
+    assert any("never touch legacy/" in row and "kept" in row for row in rows)
     after = next(rows for title, rows in seen if title.startswith("Request 12:"))
-    assert any("summary" in row for row in after) and any("pinned" in row for row in after)
-    assert "$" in after[0], "what a part has cost so far"
+    [summary] = [row for row in after if row.startswith("summary")]
+    assert "messages" in summary and "new" in summary and "$" in summary
+    assert any("Look f9 → PORT_F9" in row and "not cached" in row for row in after)
+    assert "no longer in the window" in after[-1]
     assert finished.locator(f"{CONTEXT} tr.agentlab-shown").count() == 1
+    assert slider.get_attribute("aria-valuetext") == "Request 1"
     lab.page.keyboard.press("End")
     assert told.inner_text() == last
+
+
+def test_the_slider_comes_to_the_same_numbers_as_the_page_without_scripts(finished):
+    context = finished.locator(CONTEXT)
+    without, xray = (context.locator(f".agentlab-{name}") for name in ("instead", "xray"))
+    assert not without.first.is_visible() and not without.last.is_visible()
+    kinds = [
+        sorted(part.locator(".agentlab-legend b").all_text_contents())
+        for part in (without.first, xray)
+    ]
+    assert kinds[0] == kinds[1] and len(kinds[0]) > 5
+    listed = [
+        [[text.strip() for text in line.locator("td").all_text_contents()] for line in lines.all()]
+        for lines in (without.last.locator("table tr:has(td)"), xray.locator("tbody tr"))
+    ]
+    plain, played = [[line[-3:] for line in lines if "Look f" in line[0]] for lines in listed]
+    assert plain == played and len(plain) > 5
 
 
 def test_a_click_on_a_row_goes_to_that_step(finished):
@@ -68,7 +92,9 @@ def test_what_a_compaction_dropped_unfolds(finished):
     assert dropped.count() == 1 and not dropped.locator("p").first.is_visible()
     dropped.locator("summary").focus()
     dropped.page.keyboard.press("Enter")
-    assert "never touch legacy/" in dropped.inner_text() and "Survived" in dropped.inner_text()
+    words = dropped.inner_text()
+    assert "never touch legacy/" in words and "Survived" in words
+    assert "Look f0 → PORT_F0 = 1" in words and "more" in words
 
 
 def test_the_cost_view_has_a_ghost_line_and_says_who_spent_what(finished):

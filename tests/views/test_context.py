@@ -11,9 +11,9 @@ from agentlab.views.wording import THIN
 TOOLS = [{"name": "Read", "description": "Read a file.", "input_schema": {"type": "object"}}]
 TEXT = """\
 What is in the window? (simulated model)
-              tools  system    user   think    text   calls results   total  cached  window     cost
-request   1      68       5      25       0       0       0       0     100       0  <0.1 %  $0.0002
-request   2      91       7      34      32       9      37      27     240     140  <0.1 %  $0.0002
+             tools  system    user   think    text   calls results   total  cached  window      cost
+request  1      68       5      25       0       0       0       0     100       0  <0.1 %   $0.0002
+request  2      91       7      34      32       9      37      27     240     140  <0.1 %   $0.0002
 Parts are estimates, scaled to add up to what the server counted. Simulated model: list prices, nothing was spent."""  # noqa: E501
 
 
@@ -42,6 +42,16 @@ def test_the_text_form_of_a_long_run_is_short_and_narrow(stream):
     lines = context_text(built.end().events).split("\n")
     assert len(lines) == 15 and "… 29 more requests …" in lines[10]
     assert max(map(len, lines[:-1])) <= 100
+
+
+def test_large_numbers_in_the_text_form_do_not_touch(stream):
+    built = stream().start(system="s", tools=TOOLS)
+    for turn in range(4):
+        used = {"input_tokens": 250_000, "cache_read_tokens": 900_000 * (turn > 0)}
+        built.turn_of("Hm. " * 900, "x", [("Read", {})], **used)
+    lines = context_text(built.end().events).replace(THIN, "").split("\n")[1:-1]
+    assert len({len(line.split()) for line in lines[1:]}) == 1 and "1150k" in lines[-1]
+    assert max(map(len, lines)) <= 100
 
 
 def test_the_page_says_the_numbers_without_styles(run):

@@ -5,6 +5,8 @@ import json
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentlab.agent import Agent
 from agentlab.compaction import Compaction
@@ -13,19 +15,31 @@ from agentlab.compaction.levels import CLEARED
 from agentlab.previews import preview
 from agentlab.providers import connect
 from agentlab.simulator.scenario import _REGISTRY, all_scenarios, scenario
+from agentlab.tokens import CHARS_PER_TOKEN
 from agentlab.tools import tool
 from agentlab.transcript import load
+from agentlab.views.compactions import note_of
 from agentlab.views.context import ContextPicture, context_html, context_text
 from agentlab.views.inspector import inspector_text
-from agentlab.views.page import page
-from agentlab.views.requests import dollars_by_kind, tokens_by_kind
+from agentlab.views.page import FIRST_ROWS, LAST_ROWS, page
+from agentlab.views.requests import tokens_by_kind
 from agentlab.views.timeline import TimelinePicture, timeline_text
 from agentlab.views.widgets import Context
 from agentlab.views.wire import Wire
 from agentlab.views.wire_kinds import kind_of
-from agentlab.views.wording import THIN
+from agentlab.views.wording import THIN, tokens
+from agentlab.views.xray import state_of
 
 FILES = 12
+TURN = st.fixed_dictionaries(
+    {
+        "thinking": st.text("abc ", max_size=20),
+        "text": st.text("abc ", max_size=20),
+        "calls": st.lists(st.sampled_from([("Read", {"file_path": "a"}), ("LS", {})]), max_size=3),
+        "cache_read_tokens": st.integers(0, 500),
+        "cache_write_5m_tokens": st.integers(0, 500),
+    }
+)
 
 
 @tool(name="Look", is_read_only=True)
@@ -132,8 +146,21 @@ def test_what_was_dropped_and_what_survived_stands_below(stream):
     words = bare(context_html(compacted(stream).events))
     assert "Compaction 1: 900 to ~200 tokens (summary), 3 messages dropped, 2 of 3 facts" in words
     assert "Dropped blocks: thinking 1, assistant text 1, tool calls 1, tool results 1" in words
+    assert "tool results Read a.txt → API_PORT = 8443" in words.split("Dropped blocks")[1]
     assert "Lost: value API_PORT = 8443" in words
     assert "Survived: pinned be kind ; file a.txt" in words
+
+
+def test_of_many_dropped_blocks_the_first_are_listed(stream):
+    run = stream().start("Look.")
+    for number in range(10):
+        run.turn_of("Hm.", calls=[("Read", {"file_path": f"{number}.txt"})])
+    run.add("context.compacted", level="truncate", reason="share", before_tokens=900, dropped=20,
+            after_tokens=20, summary="", messages=[run.events[1].data["message"]])  # fmt: skip
+    words = bare(context_html(run.end().events))
+    tab = words.split("Dropped blocks: ")[1]
+    assert tab.startswith("thinking 10, tool calls 10, tool results 10")
+    assert "Read 6.txt" in tab and "Read 7.txt" not in tab and "… and 10 more, " in tab
 
 
 def test_a_compaction_is_a_row_with_the_window_before_and_after(stream):
@@ -161,15 +188,119 @@ def test_without_word_of_the_run_the_gauge_has_the_models_window(stream):
     assert "agentlab-gauge" not in ContextPicture(unknown.events).head()
 
 
-def test_dollars_by_kind_add_up_to_what_the_input_cost(stream):
-    run = stream().start("Count.", system="Be brief. " * 20)
-    run.turn_of("Hm.", "Ok.", [("Read", {"file_path": "a"})], cache_write_5m_tokens=50)
-    run.turn_of(text="Done.", input_tokens=100, cache_read_tokens=250)
+def paid_by_kind(blocks):
+    sums = {}
+    for block in blocks:
+        sums[block.kind] = sums.get(block.kind, 0.0) + block.paid
+    return sums
+
+
+@given(turns=st.lists(TURN, min_size=1, max_size=5), again=st.booleans())
+def test_dollars_of_blocks_add_up_by_kind_and_to_what_the_input_cost(stream, turns, again):
+    run = stream().start("Count.", system="Be brief. " * 20, tools=[{"name": "Read"}])
+    for turn in turns:
+        run.turn_of(**turn)
+    if again:  # another prompt: all is sent anew
+        run.end().start("And now?", system="Be long.", history=[]).turn_of(text="Well.")
     wire = Wire(run.end().events)
+    seen = {}
     for request in wire.requests:
-        assert sum(dollars_by_kind(request).values()) == pytest.approx(request.cost)
+        blocks = wire.blocks(request)
+        seen |= {block.number: block for block in blocks}
+        slices = list(request.slices(blocks))
+        assert sum(each.tokens for each in slices) == pytest.approx(request.tokens)
+        assert sum(each.cached for each in slices) == pytest.approx(request.cached)
+    last, paid = wire.requests[-1], paid_by_kind(seen.values())
+    assert paid == pytest.approx(last.paid)
+    assert sum(paid.values()) == pytest.approx(sum(request.cost for request in wire.requests))
+
+
+@pytest.mark.parametrize("level", ["summary", "clear", "truncate"])
+async def test_blocks_go_on_costing_over_compactions(long_run, level):
+    events, _, _ = await long_run(level)
+    wire = Wire(events)
+    seen = {block.number: block for r in wire.requests for block in wire.blocks(r)}
     whole = sum(request.cost for request in wire.requests)
-    assert sum(wire.requests[-1].paid.values()) == pytest.approx(whole)
+    assert sum(block.paid for block in seen.values()) == pytest.approx(whole)
+    assert paid_by_kind(seen.values()) == pytest.approx(wire.requests[-1].paid)
+    there = wire.blocks(wire.requests[-1])
+    [task] = [block for block in there if block.kind == "user"]
+    assert (task.first, task.gist) == (1, "look at them all")
+    gone = {each.block.number for each in wire.compactions[-1].gone}
+    assert gone and not gone & {block.number for block in there}
+
+
+def test_blocks_stand_in_the_order_of_the_window_and_say_what_they_are(stream):
+    tools = [{"name": "Read", "description": "Read a file."}]
+    run = stream().start("Count \n the words.", system="Be brief.", tools=tools)
+    run.turn_of("Hm.", "Ok.", [("Read", {"file_path": "src/app.py"})]).turn_of(text="Done.")
+    wire = Wire(run.end().events)
+    assert [(b.kind, b.gist, b.first) for b in wire.blocks(wire.requests[1])] == [
+        ("tools", "Read: Read a file.", 1),
+        ("system", "Be brief.", 1),
+        ("user", "Count the words.", 1),
+        ("thinking", "Hm.", 2),
+        ("text", "Ok.", 2),
+        ("tool_call", "Read src/app.py", 2),
+        ("tool_result", "Read src/app.py → result 0", 2),
+    ]
+
+
+def test_each_block_says_what_the_cache_did_for_it(stream):
+    run = stream().start("Count. " * 20).turn_of("Hm. " * 30, "Ok. " * 30, [("Read", {})])
+    run.turn_of(text="x", calls=[("LS", {})], input_tokens=250, cache_read_tokens=150)
+    run.turn_of(text="y", input_tokens=500)
+    wire = Wire(run.end().events)
+    second, third = wire.requests[1:]
+
+    def states(request):
+        return [
+            state_of(each, request).replace(THIN, " ")
+            for each in request.slices(wire.blocks(request))
+        ]
+
+    told = states(second)
+    assert (told[0], told[-1]) == ("cached", "new") and re.fullmatch(r"\d+ % cached", told[1])
+    assert states(third)[0] == "not cached" and states(third)[-1] == "new"
+
+
+def test_a_request_that_was_lost_and_sent_again_has_its_blocks_once(stream):
+    run = stream().start("Count.").turn_of("Hm.", "Ok.", [("Read", {})]).open()
+    run.turn -= 1
+    run.turn_of(text="Done.")
+    wire = Wire(run.end().events)
+    _, lost, again = wire.requests
+    assert (lost.state, again.state) == ("lost", "answered")
+    assert wire.blocks(lost) == wire.blocks(again)
+    assert wire.blocks(again)[-1].first == again.number, "it was new when it was answered"
+
+
+@pytest.mark.parametrize("level", ["summary", "clear"])
+async def test_what_stands_for_something_says_how_large_that_was(long_run, level):
+    events, _, _ = await long_run(level)
+    wire = Wire(events)
+    made = wire.compactions[0]
+    notes = {}
+    for block in wire.blocks(wire.steps[made.place + 1]):
+        notes.setdefault(block.kind, note_of(block).replace(THIN, ""))
+    if level == "summary":
+        gone = sum(each.tokens for each in made.gone)
+        assert notes["summary"] == f"for {made.dropped} messages, {int(gone)} tokens"
+    else:
+        [first, *_] = [each for each in made.gone if each.left]
+        assert notes["cleared"] == f"{int(first.tokens)} tokens before"
+        assert first.block.gist.startswith("Look f0 → PORT_F0") and first.left < first.tokens / 10
+
+
+def test_a_preview_says_how_large_the_whole_is(stream):
+    run = stream().start().turn_of(calls=[("Read", {"file_path": "a.txt"})])
+    whole = "a line of it\n" * 5_000
+    run.events[-2].data["content"] = preview(whole, ".agentlab/results/1.txt")
+    wire = Wire(run.turn_of(text="x").end().events)
+    block = wire.blocks(wire.requests[-1])[-1]
+    assert (block.kind, block.gist[:20]) == ("preview", "Read a.txt → a line ")
+    about = int(len(whole) / CHARS_PER_TOKEN)
+    assert note_of(block) == f"of about {tokens(about)} tokens"
 
 
 def test_a_result_is_known_as_a_preview_or_as_cleared():
@@ -188,13 +319,55 @@ def test_only_what_the_user_role_says_is_a_summary_or_pinned():
     assert kind_of("user", {"type": "text", "text": f"{PINNED}\n- x"}) == "pinned"
 
 
+def data_in(whole):
+    groups = re.findall(r'data-x="([^"]*)"', whole)
+    return [step for group in groups for step in json.loads(html.unescape(group))]
+
+
 def test_every_step_carries_its_numbers_for_the_slider_and_a_stored_page_does_not(stream):
     run = compacted(stream)
     live = page(ContextPicture(run.events), interactive=True)
-    steps = [json.loads(html.unescape(data)) for data in re.findall(r'data-x="([^"]*)"', live)]
-    assert [title.split(":")[0] for title, _ in steps] == ["Request 1", "Compaction 1", "Request 2"]
-    assert ["#000000", "summary"] in [row[:2] for row in steps[2][1]]
+    steps = data_in(live)
+    titles = [step["title"].split(":")[0] for step in steps]
+    assert titles == ["Request 1", "Compaction 1", "Request 2"]
+    assert [block[1] for block in steps[2]["blocks"] if isinstance(block, list)] == [
+        "pinned", "summary",
+    ]  # fmt: skip
     assert "data-x" not in context_html(run.events) and "agentlabXray" in live
+
+
+def test_the_data_for_the_slider_grows_as_the_run_does(stream):
+    def size(turns):
+        run = stream().start()
+        for _ in range(turns):
+            run.turn_of("Hm.", "x", [("Read", {"file_path": "a.txt"})])
+        picture = ContextPicture(run.end().events)
+        scale = picture.scale(live=True)
+        return len("".join(re.findall(r'data-x="[^"]*"', picture.row(at, scale))[0]
+                           for at in range(picture.rows())))  # fmt: skip
+
+    assert size(80) < 2.2 * size(40)
+
+
+def test_rows_that_a_page_leaves_out_are_steps_all_the_same(stream):
+    run = stream().start()
+    for _ in range(FIRST_ROWS + LAST_ROWS + 30):
+        run.turn_of(text="x", calls=[("Read", {})])
+    picture = ContextPicture(run.end().events)
+    steps = data_in(page(picture, interactive=True))
+    assert [step["number"] for step in steps] == list(range(1, picture.rows() + 1))
+
+
+def test_the_blocks_of_the_last_request_unfold_without_scripts(stream):
+    run = stream().start("Count.", system="Be brief.")
+    for _ in range(15):
+        run.turn_of("Hm.", "x", [("Read", {"file_path": "a.txt"})])
+    words = bare(context_html(run.end().events))
+    assert "Request 15 block by block: 58 blocks" in words
+    assert "tool results Read a.txt → result 0" in words
+    assert re.search(r"… and 18 more, \d+ tokens", words)
+    short = bare(context_html(stream().start("Count.").turn_of(text="x").end().events))
+    assert "user Count. 100 new $0.0002" in short and "more," not in short
 
 
 def test_the_live_rows_come_in_order_and_each_once(stream):
@@ -220,6 +393,77 @@ def test_hostile_words_of_a_compaction_are_not_run(stream):
     whole = context_html(run.events)
     assert "<script" not in whole and "<img" not in whole
     assert page(ContextPicture(run.events), interactive=True).count("<script") == 1
+
+
+# ----------------------------------------------------------------------- what the API itself edits
+
+CLEARED_RESULTS = {"type": "clear_tool_uses_20250919", "cleared_tool_uses": 3,
+                   "cleared_input_tokens": 5_000}  # fmt: skip
+CLEARED_THINKING = {"type": "clear_thinking_20251015", "cleared_thinking_turns": 1,
+                    "cleared_input_tokens": 800}  # fmt: skip
+
+
+def edited(run, edits):
+    """Tell of edits, right before the last reply."""
+    at = max(i for i, event in enumerate(run.events) if event.type == "assistant.message")
+    run.events.insert(at, run.events[at]._replace(type="context.edited", data={"edits": edits}))
+    return run
+
+
+def test_what_the_api_cleared_is_said_and_drawn(stream):
+    run = stream().start().turn_of(text="x").turn_of(text="y")
+    picture = ContextPicture(edited(run, [CLEARED_RESULTS, CLEARED_THINKING]).end().events)
+    said = "the API cleared 3 results (5 000 tokens) and the thinking of 1 turn (800 tokens)"
+    steps = data_in(page(picture, interactive=True))
+    assert steps[1]["title"].replace(THIN, " ").endswith(said)
+    row = picture.row(1, picture.scale(live=True))
+    assert "--a:200.000;--n:5800.000" in row and "cleared by the API" in row
+    assert picture.scale(live=True).span == 6_000, "the axis has room for it"
+    text = context_text(run.events).replace(THIN, " ")
+    assert f"In request 2, {said}. The reply does not say which" in text
+
+
+@pytest.mark.parametrize("edits", [None, "x", 3, [], [None], [{}], [{"type": "new_edit_2027"}]])
+def test_edits_of_another_form_are_no_error(stream, edits):
+    run = edited(stream().start().turn_of(text="x"), edits).end()
+    assert "Request 1" in page(ContextPicture(run.events), interactive=True)
+    assert ("new_edit_2027" in context_text(run.events)) == ("new_edit" in str(edits))
+
+
+def summarised(stream, content="It was read."):
+    """A run in which the reply to the second request begins with the API's own summary."""
+    run = stream().start("Count.", system="Be brief.").turn_of("Hm.", "Ok.", [("Read", {})])
+    run.turn_of(text="On.", calls=[("Read", {})])
+    reply = next(e for e in reversed(run.events) if e.type == "assistant.message")
+    reply.data["message"]["content"].insert(0, {"type": "compaction", "content": content})
+    return run.turn_of(text="Done.", cache_read_tokens=30).end()
+
+
+def test_what_stands_before_the_apis_own_summary_is_ignored_by_the_server(stream):
+    wire = Wire(summarised(stream).events)
+    last = wire.requests[-1]
+    slices = list(last.slices(wire.blocks(last)))
+    assert [(each.block.kind, each.ignored) for each in slices] == [
+        ("system", False), ("user", True), ("thinking", True), ("text", True),
+        ("tool_call", True), ("tool_result", True), ("summary", False), ("text", False),
+        ("tool_call", False), ("tool_result", False),
+    ]  # fmt: skip
+    assert sum(each.tokens for each in slices) == pytest.approx(last.tokens)
+    assert "thinking" not in tokens_by_kind(last)
+    summary = slices[6].block
+    assert summary.gist == "It was read." and note_of(summary).startswith("for 3 messages, ")
+    seen = {block.number: block for r in wire.requests for block in wire.blocks(r)}
+    whole = sum(request.cost for request in wire.requests)
+    assert sum(block.paid for block in seen.values()) == pytest.approx(whole)
+    words = bare(context_html(summarised(stream).events))
+    assert "thinking Hm. ignored" in words and "the API summarised all before it" in words
+
+
+@pytest.mark.parametrize("content", [None, "", 3, []])
+def test_a_summary_of_the_api_without_words_changes_nothing(stream, content):
+    wire = Wire(summarised(stream, content).events)
+    assert not any(each.ignored for r in wire.requests for each in r.slices(wire.blocks(r)))
+    assert "summarised" not in context_text(wire)
 
 
 # ------------------------------------------------------------------------------ in the timeline

@@ -1,45 +1,164 @@
-// Goes through a run step by step: a slider, and below it what the window held at that step. The
-// numbers stand in the rows (data-x). While nobody moves it, it stays at the last step.
+// Goes through a run step by step: a slider, and below it what the window held at that step, block
+// by block. The rows carry what is needed (data-x, see xray.py): each block once, and for each
+// request what a token cost. While nobody moves the slider, it stays at the last step.
 function agentlabXray(root) {
+  const ROUNDING = 4; // tokens that are not told apart from none
   const section = document.createElement("section");
   section.className = "agentlab-xray";
   section.innerHTML = `<label>Step <input type="range" min="1" max="1" value="1"
-    data-lm-suppress-shortcuts="true"></label>
-    <output></output><table><thead><tr></tr></thead><tbody></tbody></table>`;
+    data-lm-suppress-shortcuts="true"></label><div class="agentlab-told"><output></output><span></span></div>
+    <div class="agentlab-gauge" role="img"></div><p class="agentlab-legend"></p>
+    <div class="agentlab-list" role="region" aria-label="Blocks at this step" tabindex="0">
+    <table><thead><tr></tr></thead><tbody></tbody></table></div>`;
   const scroll = root.querySelector(":scope > .agentlab-scroll");
-  const list = (scroll ?? root).querySelector("tbody");
-  (scroll ?? list.closest("table")).before(section);
-  const slider = section.querySelector("input"), told = section.querySelector("output");
+  const rows = (scroll ?? root).querySelector("tbody");
+  (scroll ?? rows.closest("table")).before(section);
+  const slider = section.querySelector("input"), [told, room] = section.querySelector(".agentlab-told").children;
+  const [gauge, legend, list] = section.querySelectorAll(".agentlab-gauge, .agentlab-legend, .agentlab-list");
   const [top] = section.getElementsByTagName("tr"), [body] = section.getElementsByTagName("tbody");
-  const cell = (tag, text, kind) => {
-    const made = document.createElement(tag);
-    made.className = `agentlab-${kind}`;
-    made.textContent = text;
-    return made;
-  };
-  const kinds = ["what", "number", "number", "number", "what"];
-  top.append(...["Part", "Tokens", "Cached", "Paid so far", ""].map((each, at) => cell("th", each, kinds[at])));
   let follow = true, shown = null, waiting = 0;
 
+  const make = (tag, name, text = "", style = "") => {
+    const made = document.createElement(tag);
+    made.className = `agentlab-${name}`;
+    made.textContent = text;
+    made.style.cssText = style;
+    return made;
+  };
+  const heads = { name: "Block", place: "Place in the window", number: "Tokens", state: "Cache", paid: "Cost so far" };
+  for (const [name, text] of Object.entries(heads)) top.append(make("th", name, text));
+  const tokens = (count) => Math.trunc(count + 1e-6).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const dollars = (sum) => (sum > 0 && sum < 0.0001 ? "<$0.0001" : `$${sum.toFixed(sum >= 1 ? 2 : 4)}`);
+  const swatch = (fill) => make("span", "swatch", "", `display:inline-block;background:${fill}`);
+
+  // The steps with their rows; what a row carries is read once.
+  const read = new WeakMap();
+  const steps = () => [...rows.querySelectorAll(":scope > tr[data-x]")].flatMap((row) => {
+    if (!read.has(row)) read.set(row, JSON.parse(row.dataset.x).map((step) => ({ ...step, row })));
+    return read.get(row);
+  });
+
+  // Plays the steps up to one: the blocks of that request, and what each has cost by then.
+  const play = (all) => {
+    const agents = {};
+    for (const step of all) {
+      const mine = (agents[step.agent] ??= { blocks: new Map(), list: [], slices: [], priced: false });
+      const blockOf = (entry) => {
+        if (!Array.isArray(entry)) return mine.blocks.get(entry);
+        const [number, name, fill, gist, size, first, note] = entry;
+        const paid = mine.blocks.get(number)?.paid ?? 0;
+        mine.blocks.set(number, { name, fill, gist, size, first, note, paid });
+        return mine.blocks.get(number);
+      };
+      if (step.gone) {
+        mine.gone = new Map(step.gone.map(([entry, left]) => [blockOf(entry), left]));
+        const there = new Set(mine.list);
+        for (const block of mine.gone.keys()) {
+          if (!there.has(block)) mine.slices.push(slice(block, mine.scale, 0, 0, mine.end));
+          mine.end = mine.slices.at(-1)?.end ?? 0;
+        }
+        continue;
+      }
+      mine.list = mine.list.slice(0, step.carried).concat(step.blocks.map(blockOf).filter(Boolean));
+      mine.scale = step.scale;
+      mine.end = 0;
+      mine.slices = mine.list.map((block, index) => {
+        const ignored = index >= step.ignored[0] && index < step.ignored[1];
+        const made = slice(block, ignored ? 0 : step.scale, ignored ? 0 : step.left, step.cached, mine.end);
+        mine.end = made.end;
+        return { ...made, ignored };
+      });
+      if (step.rates.length) {
+        mine.priced = true;
+        for (const { block, size, cached } of mine.slices) {
+          block.paid += cached * step.rates[0] + (size - cached) * step.rates[1];
+        }
+      }
+    }
+    return agents[all.at(-1).agent];
+  };
+  const slice = (block, scale, left, hit, start) => {
+    const size = block.size === null ? left : block.size * scale;
+    return { block, size, start, end: start + size, cached: Math.min(Math.max(hit - start, 0), size) };
+  };
+  // What happened to a block: in a request by the cache, else by the compaction.
+  const stateOf = ({ block, size, cached, ignored }, step, gone) => {
+    if (step.gone) return gone.has(block) ? (gone.get(block) ? `${tokens(gone.get(block))} left` : "dropped") : "kept";
+    if (ignored) return "ignored";
+    if (step.cached < 0 || !size) return "";
+    if (cached > 0 && size - cached <= ROUNDING) return "cached";
+    if (cached > ROUNDING) return `${((100 * cached) / size).toFixed(0)}\u202f% cached`;
+    return block.first >= step.number ? "new" : "not cached";
+  };
+
   const show = () => {
-    const row = steps()[slider.value - 1];
-    if (!row) return;
+    const all = steps().slice(0, slider.value), step = all.at(-1);
+    if (!step) return;
     shown?.classList.remove("agentlab-shown");
-    shown = row;
-    if (!follow) row.classList.add("agentlab-shown");
-    const [title, parts] = JSON.parse(row.dataset.x);
-    told.textContent = title;
-    body.replaceChildren(...parts.map(([colour, ...words]) => {
-      const line = document.createElement("tr");
-      line.append(...words.map((each, at) => cell("td", each, kinds[at])));
-      const square = document.createElement("span");
-      square.className = "agentlab-swatch";
-      square.style.cssText = `display:inline-block;background:${colour}`;
-      line.firstChild.prepend(square, " ");
-      return line;
+    shown = step.row;
+    if (!follow) shown.classList.add("agentlab-shown");
+    const { slices, blocks, gone, priced } = play(all);
+    told.textContent = step.title;
+    slider.setAttribute("aria-valuetext", step.title.split(":")[0]);
+    const whole = slices.at(-1)?.end || 1;
+    drawGauge(step, slices, whole, gone);
+    drawLegend(slices, blocks, whole, priced);
+    drawList(step, slices, blocks, whole, gone, priced);
+  };
+  const drawGauge = (step, slices, whole, gone) => {
+    const wide = Math.max(step.window, whole), share = (part) => `${((100 * part) / wide).toFixed(3)}%`;
+    const faded = (block) => (step.gone && gone.has(block) ? "opacity:0.3;" : "");
+    gauge.replaceChildren(...slices.filter(({ size }) => size).map(({ block, start, size }) =>
+      make("span", "piece", "", `${faded(block)}left:${share(start)};width:${share(size)};background:${block.fill}`)));
+    if (step.trigger) gauge.append(make("span", "due", "", `left:${share(Math.min(wide, step.trigger))}`));
+    const percent = (100 * whole) / wide, due = step.trigger ? `, compaction is due at ${tokens(step.trigger)}` : "";
+    const words = `${percent < 9.95 ? percent.toFixed(1) : percent.toFixed(0)}\u202f% of ${tokens(step.window)}${due}`;
+    room.textContent = gauge.ariaLabel = step.window ? words : "the size of the window is not known";
+  };
+  const drawLegend = (slices, blocks, whole, priced) => {
+    const kinds = new Map();
+    for (const { block, size } of slices) {
+      const kind = kinds.get(block.name) ?? { fill: block.fill, size: 0, paid: 0 };
+      kinds.set(block.name, { ...kind, size: kind.size + size });
+    }
+    for (const block of blocks.values()) if (kinds.has(block.name)) kinds.get(block.name).paid += block.paid;
+    legend.replaceChildren(...[...kinds].filter(([, { size }]) => size).flatMap(([name, { fill, size, paid }]) => {
+      const said = make("span", "kind"), cost = priced ? `, ${dollars(paid)}` : "";
+      const number = make("b", "count", `${tokens(size)} (${((100 * size) / whole).toFixed(0)}\u202f%)${cost}`);
+      said.append(swatch(fill), ` ${name} `, number);
+      return [said, " \u2002"];
     }));
   };
-  const steps = () => list.querySelectorAll(":scope > tr[data-x]");
+  const drawList = (step, slices, blocks, whole, gone, priced) => {
+    const share = (part) => `${((100 * part) / whole).toFixed(2)}%`;
+    const hit = `--cached:${share(Math.max(0, step.cached ?? 0))}`;
+    const lines = slices.map((each) => {
+      const { block, size, start, ignored } = each, line = make("tr", "block");
+      const name = make("td", "name"), place = make("td", "place", "", hit);
+      name.append(swatch(block.fill), make("span", "kind", block.name));
+      name.append(make("i", "note", block.note && `(${block.note})`), ` ${block.gist}`);
+      name.title = name.textContent;
+      if (size) place.append(make("span", "piece", "", `left:${share(start)};width:${share(size)};background:${block.fill}`));
+      const state = stateOf(each, step, gone);
+      line.classList.toggle("agentlab-faded", !!ignored || state === "dropped");
+      line.dataset.state = state;
+      line.append(name, place, make("td", "number", ignored ? "" : tokens(size)),
+        make("td", "state", state), make("td", "paid", priced ? dollars(block.paid) : ""));
+      return line;
+    });
+    const there = new Set(slices.map(({ block }) => block)), past = [...blocks.values()].filter((each) => !there.has(each));
+    if (past.length) {
+      const line = make("tr", "block"), sum = past.reduce((paid, each) => paid + each.paid, 0);
+      line.append(make("td", "name", `no longer in the window: ${past.length} block${past.length > 1 ? "s" : ""}`),
+        make("td", "place"), make("td", "number"), make("td", "state"), make("td", "paid", priced ? dollars(sum) : ""));
+      lines.push(line);
+    }
+    top.querySelector(".agentlab-state").textContent = step.gone ? "Now" : heads.state;
+    body.replaceChildren(...lines);
+    const fresh = body.querySelector(step.gone ? "[data-state=dropped]" : "[data-state=new]");
+    list.scrollTop = fresh ? fresh.offsetTop - 3 * fresh.offsetHeight : list.scrollHeight;
+  };
+
   const refresh = () => {
     waiting ||= requestAnimationFrame(() => {
       waiting = 0;
@@ -60,8 +179,8 @@ function agentlabXray(root) {
     }
   };
   slider.addEventListener("input", () => go(slider.value));
-  list.addEventListener("click", (event) => {
-    const at = [...steps()].indexOf(event.target.closest?.("tr"));
+  rows.addEventListener("click", (event) => {
+    const at = steps().findLastIndex(({ row }) => row === event.target.closest?.("tr"));
     if (at >= 0) go(at + 1);
   });
   refresh();
