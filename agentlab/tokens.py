@@ -16,6 +16,7 @@ CHARS_PER_TOKEN = 3.3
 JSON_CHARS_PER_TOKEN = 2.4
 OVERHEAD = 4  # tokens for the frame of a message, block or tool
 IMAGE_TOKENS = 1600  # about what one full-size image costs
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def count_text(text: str, chars_per_token: float = CHARS_PER_TOKEN) -> int:
@@ -28,9 +29,7 @@ def count_text(text: str, chars_per_token: float = CHARS_PER_TOKEN) -> int:
 
 def count_json(value: Any) -> int:
     """Estimated tokens of a value written as compact JSON."""
-    return count_text(
-        json.dumps(value, ensure_ascii=False, separators=(",", ":")), JSON_CHARS_PER_TOKEN
-    )
+    return count_text(_COMPACT.encode(value), JSON_CHARS_PER_TOKEN)
 
 
 def count_content(content: Any) -> int:

@@ -48,7 +48,8 @@ def compaction_words(made: Compaction) -> str:
     """A compaction in one line."""
     level = f" ({made.level})" if made.level else ""
     words = f"{tokens(made.before)} to ~{tokens(made.after)} tokens{level}"
-    words += f", {plural(made.dropped, 'message')} dropped"
+    what, gone = ("result", "cleared") if made.level == "clear" else ("message", "dropped")
+    words += f", {plural(made.dropped, what)} {gone}"
     return ", ".join(filter(None, [words, facts_kept(made)]))
 
 

@@ -22,6 +22,7 @@ from agentlab.views.ending import closed, missing_end
 from agentlab.views.flow import Flow
 from agentlab.views.layout import Layout
 from agentlab.views.ledger import INPUT, OUTPUT, Ledger, buckets
+from agentlab.views.wire_kinds import edits_of
 from agentlab.views.wording import call_label, clean, one_line, plural, seconds, tokens
 
 if TYPE_CHECKING:
@@ -231,6 +232,9 @@ class Player:
     def _not_compacted(self, event: Event) -> None:
         self._line(f"  not compacted: {one_line(event.data.get('problem') or '', 200)}", "yellow")
 
+    def _edited(self, event: Event) -> None:
+        self._line(f"  {edits_of(event.data.get('edits'))[0]}", "yellow")
+
     def _compacted(self, event: Event) -> None:
         before, after = (number(event.data.get(f"{w}_tokens")) for w in ("before", "after"))
         level = one_line(event.data.get("level") or "", 30)
@@ -307,6 +311,7 @@ _SHOWN = {
     "context.compacting": Player._compacting,
     "context.compacted": Player._compacted,
     "context.not_compacted": Player._not_compacted,
+    "context.edited": Player._edited,
     "session.task_complete": Player._complete,
     "session.end": Player._end,
 }

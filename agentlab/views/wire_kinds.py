@@ -8,7 +8,6 @@ what a block is and what the API says that it did to a prompt.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +17,7 @@ from agentlab.compaction.kept import DROPPED, MEMORY, PINNED, SUMMARY
 from agentlab.compaction.levels import CLEARED
 from agentlab.events import Event
 from agentlab.messages import Message
+from agentlab.previews import NOTE
 from agentlab.tokens import CHARS_PER_TOKEN
 from agentlab.views.blocks import mapping, number, text_of
 from agentlab.views.requests import Compaction, Survived
@@ -33,9 +33,6 @@ _BLOCKS = {
     "compaction": "summary",
 }
 _MARKS = {SUMMARY: "summary", DROPPED: "summary", PINNED: "pinned", MEMORY: "pinned"}
-_PREVIEW = re.compile(
-    r"^\[\.\.\. [\d,]+ of ([\d,]+) characters left out, .*The whole result is in ", re.MULTILINE
-)
 
 
 def kind_of(role: str, block: dict[str, Any], summaries: Iterable[str] = ()) -> str:
@@ -54,7 +51,7 @@ def kind_of(role: str, block: dict[str, Any], summaries: Iterable[str] = ()) -> 
 def _result(content: str) -> str:
     if content in (CLEARED, CLEARED_BY_API):
         return "cleared"
-    return "preview" if _PREVIEW.search(content) else "tool_result"
+    return "preview" if NOTE.search(content) else "tool_result"
 
 
 def gist_of(kind: str, content: Any, label: str = "") -> str:
@@ -79,7 +76,7 @@ def gist_of(kind: str, content: Any, label: str = "") -> str:
 
 def whole_of(preview: dict[str, Any]) -> float:
     """About how many tokens the whole result has that a preview stands for."""
-    found = _PREVIEW.search(text_of(preview.get("content")))
+    found = NOTE.search(text_of(preview.get("content")))
     return int(found[1].replace(",", "") or 0) / CHARS_PER_TOKEN if found else 0.0
 
 
