@@ -95,7 +95,8 @@ class Setup:
 
     def circumstances(self, state: State) -> Circumstances:
         """What the gate may know about a turn."""
-        side_calls = SideCalls(self.client, self.small_model or self.model, self.clock)
+        small = self.small_model or self.model
+        side_calls = SideCalls(self.client, small, self.clock, retry=self.retry)
         about = {"session": self.session, "transcript": self.transcript}
         return Circumstances(self.name, state.turn, state.task, **about, side_calls=side_calls)
 

@@ -80,7 +80,7 @@ class ContextPicture(WirePicture):
     def heading(self, scale: Scale) -> str:
         step, marks = _step(scale.span), []
         for index in range(int(scale.span / step) + 1):
-            if index * step <= scale.span * 0.94:
+            if index * step <= scale.span * 0.88:
                 marks.append((index * step, tokens(index * step)))
         columns = [
             ("turn", "Request", 14), ("chart", axis(marks, scale), 42), ("number", "Tokens", 11),

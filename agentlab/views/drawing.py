@@ -24,6 +24,7 @@ CROSSED = (  # two diagonals, from corner to corner
     "transparent 52%),linear-gradient(to top left,transparent 48%,currentColor 49% 51%,"
     "transparent 52%)"
 )
+NARROW = 6  # percent of the axis; in a narrower bar no word can be read
 UNDER = 7  # more height for a line below the bars
 
 
@@ -51,7 +52,8 @@ class Scale:
             return f"--a:{start:.3f};--n:{length:.3f}" + (f";--lane:{lane}" if lane else "")
         left, width = 100 * start / self.span, 100 * length / self.span
         top, height = GAP + lane * (HEIGHT + GAP), HEIGHT
-        look = f"font-size:12px;background-color:{paint.fill}"
+        size = f"font-size:{12 if width >= NARROW else 0}px"
+        look = f"{size};background-color:{paint.fill}"
         if shape == "thin":
             top, height = top + 8, 6
             look = f"font-size:0;background-color:{paint.fill}"
@@ -62,9 +64,9 @@ class Scale:
             top, height = 1, GAP + (lane + 1) * (HEIGHT + GAP) - 2
             look = "font-size:0;background-color:rgba(128,128,128,0.25)"
         elif shape == "dashed":
-            look = f"font-size:12px;border:1px dashed {paint.fill}"
+            look = f"{size};border:1px dashed {paint.fill}"
         elif shape == "hollow":
-            look = f"font-size:12px;border:2px solid {paint.fill}"
+            look = f"{size};border:2px solid {paint.fill}"
         return (
             f"position:absolute;left:{left:.2f}%;width:{width:.2f}%;min-width:2px;top:{top}px;"
             f"height:{height}px;line-height:{height}px;overflow:hidden;box-sizing:border-box;{look}"

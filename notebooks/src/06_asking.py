@@ -316,7 +316,7 @@ async def session(ask):
     await agent.ask(TASK)
     for question in ask.questions:
         print(f"{question.shown}: always would allow", *question.rules)
-    print(len(ask.questions), "questions")
+    print("questions:", len(ask.questions))
 
 
 await session(scripted("always"))
