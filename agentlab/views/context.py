@@ -183,7 +183,7 @@ def context_html(events: Iterable[Event]) -> str:
 
 
 def context_text(events: Iterable[Event] | Wire) -> str:
-    """The context view of a run in a few aligned lines of text, at most 100 characters wide."""
+    """The context view of a run as text: aligned lines of at most 100 characters, and a note."""
     wire = events if isinstance(events, Wire) else Wire(events)
     lines = [ContextPicture.title + (" (simulated model)" if wire.simulated else "")]
     by_request = {request.number: tokens_by_kind(request) for request in wire.requests}
