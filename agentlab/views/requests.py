@@ -241,12 +241,35 @@ def charge(request: Request, blocks: Iterable[Block]) -> dict[str, float]:
     if request.rates is None:
         return {}
     hit, miss = request.rates
+    (scale, left), (start, stop) = request.scale(), request.ignored
     sums: dict[str, float] = {}
-    for block, count, cached, _ in request.slices(blocks):
-        cost = cached * hit + (count - cached) * miss
+    rest = request.cached  # a plain loop, as it goes over all blocks at every request
+    for index, block in enumerate(blocks):
+        if start <= index < stop:
+            continue
+        count = block.estimate * scale if block.kind != "earlier" else left
+        if rest >= count:
+            rest -= count
+            cost = count * hit
+        else:
+            cost = rest * hit + (count - rest) * miss
+            rest = 0.0
         block.paid += cost
         sums[block.kind] = sums.get(block.kind, 0.0) + cost
     return sums
+
+
+def join(
+    before: dict[tuple[bool, int], Part], more: Iterable[Part]
+) -> dict[tuple[bool, int], Part]:
+    """Parts of what was sent before, with ``more`` of it, in the order of `parts_of`."""
+    for part in more:
+        place = part.kind not in FIXED, ORDER[part.kind]
+        old = before.setdefault(place, Part(part.kind, False))
+        old.estimate += part.estimate
+        old.count += part.count
+        old.sources = (*old.sources, *part.sources)[-MOST_SOURCES:]
+    return dict(sorted(before.items()))
 
 
 def name_of(request: Request, width: int = 8) -> str:

@@ -8,6 +8,7 @@ they were.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Iterable, Sequence
@@ -21,9 +22,11 @@ from agentlab.views.requests import (
     PROMPT,
     Block,
     Gone,
+    Part,
     Request,
     charge,
     estimate,
+    join,
     parts_of,
     rates_of,
 )
@@ -46,6 +49,8 @@ class Window:
         self.summaries: set[str] = set()  # texts that stand for what was cut away
         self._blocks: list[Block] = []  # of the last request, or what a compaction made of them
         self._settled = 0  # so many of them were answered
+        self._before: dict[tuple[bool, int], Part] = {}  # these, by kind
+        self._special = False  # not all messages are known, or the API ignores some
         self._listed: list[Block] = []  # of the last request
         self._unanswered = 0  # its number, until it is answered
         self._scale = 1.0, 0.0  # of the last that was
@@ -55,7 +60,7 @@ class Window:
 
     def forget(self) -> None:
         """Whatever comes next is sent anew."""
-        self.sent, self._settled = [], 0
+        self.sent, self._settled, self._before = [], 0, {}
 
     def carry(self, request: Request, messages: Sequence[Message]) -> None:
         """A request is sent: what was answered before, and behind it these ``messages``.
@@ -66,16 +71,16 @@ class Window:
         for block in again:
             block.first = 0 if block.first == self._unanswered else block.first
         self._recall(again)
-        kept = self._with_earlier(self._blocks[: self._settled] or self._prompt(), request.missing)
+        kept = self._blocks[: self._settled] or self._prompt()
+        self._special = self._special or bool(request.missing)
+        kept = self._with_earlier(kept, request.missing) if self._special else kept
         self._blocks = kept + self._of_messages(messages, request.new)
         for block in self._blocks[self._settled :]:
             block.first = block.first or request.number
-        request.ignored = self._ignored()
+        request.ignored = self._ignored() if self._special else (0, 0)
         request.carried = _common(self._listed, self._blocks)
         request.blocks = self._blocks[request.carried :]
-        start, stop = request.ignored
-        sent = {block.number for block in (kept if self._settled else ())}
-        request.parts = parts_of(self._blocks[:start] + self._blocks[stop:], sent, request.missing)
+        request.parts = self._parts(request, kept)
         request.paid = dict(self.paid)
         self._listed, self._unanswered = self._blocks, request.number
 
@@ -85,6 +90,8 @@ class Window:
         for kind, dollars in charge(request, self._listed).items():
             self.paid[kind] = self.paid.get(kind, 0.0) + dollars
         request.paid = dict(self.paid)
+        fresh = parts_of(self._blocks[self._settled :], set(), 0)
+        self._before = join(self._before, fresh)
         self._scale, self._settled, self._unanswered = request.scale(), len(self._blocks), 0
         self.sent.extend(request.new)
         self.compacted = False
@@ -113,6 +120,15 @@ class Window:
 
     # small steps
 
+    def _parts(self, request: Request, kept: list[Block]) -> list[Part]:
+        """By kind. What was sent before is added up already, unless something is special."""
+        if self._settled and not self._special:
+            before = [dataclasses.replace(part) for part in self._before.values()]
+            return before + parts_of(self._blocks[len(kept) :], set(), 0)
+        start, stop = request.ignored
+        sent = {block.number for block in (kept if self._settled else ())}
+        return parts_of(self._blocks[:start] + self._blocks[stop:], sent, request.missing)
+
     def _recall(self, blocks: Iterable[Block]) -> None:
         """These blocks may be sent again, and no others."""
         self._again = {}
@@ -127,6 +143,7 @@ class Window:
             self._made += 1
             block = Block(self._made, kind, gist_of(kind, content, label), size, content)
             block.instead = whole_of(content) if kind == "preview" else 0.0
+            self._special = self._special or (kind == "summary" and api_summary(content))
         block.record = record
         return block
 

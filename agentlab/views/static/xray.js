@@ -3,6 +3,7 @@
 // request what a token cost. While nobody moves the slider, it stays at the last step.
 function agentlabXray(root) {
   const ROUNDING = 4; // tokens that are not told apart from none
+  const LISTED = 400; // blocks: more of them are not drawn one by one
   const section = document.createElement("section");
   section.className = "agentlab-xray";
   section.innerHTML = `<label>Step <input type="range" min="1" max="1" value="1"
@@ -38,48 +39,64 @@ function agentlabXray(root) {
     return read.get(row);
   });
 
-  // Plays the steps up to one: the blocks of that request, and what each has cost by then.
-  const play = (all) => {
-    const agents = {};
-    for (const step of all) {
-      const mine = (agents[step.agent] ??= { blocks: new Map(), list: [], slices: [], priced: false });
-      const blockOf = (entry) => {
-        if (!Array.isArray(entry)) return mine.blocks.get(entry);
-        const [number, name, fill, gist, size, first, note] = entry;
-        const paid = mine.blocks.get(number)?.paid ?? 0;
-        mine.blocks.set(number, { name, fill, gist, size, first, note, paid });
-        return mine.blocks.get(number);
-      };
-      if (step.gone) {
-        mine.gone = new Map(step.gone.map(([entry, left]) => [blockOf(entry), left]));
-        const there = new Set(mine.list);
-        for (const block of mine.gone.keys()) {
-          if (!there.has(block)) mine.slices.push(slice(block, mine.scale, 0, 0, mine.end));
-          mine.end = mine.slices.at(-1)?.end ?? 0;
-        }
-        continue;
-      }
-      mine.list = mine.list.slice(0, step.carried).concat(step.blocks.map(blockOf).filter(Boolean));
-      mine.scale = step.scale;
-      mine.end = 0;
-      mine.slices = mine.list.map((block, index) => {
-        const ignored = index >= step.ignored[0] && index < step.ignored[1];
-        const made = slice(block, ignored ? 0 : step.scale, ignored ? 0 : step.left, step.cached, mine.end);
-        mine.end = made.end;
-        return { ...made, ignored };
-      });
-      if (step.rates.length) {
-        mine.priced = true;
-        for (const { block, size, cached } of mine.slices) {
-          block.paid += cached * step.rates[0] + (size - cached) * step.rates[1];
-        }
-      }
+  // Takes one step further what each agent sends, and what each of its blocks has cost.
+  const advance = (agents, step) => {
+    const mine = (agents[step.agent] ??= { blocks: new Map(), paid: new Map(), list: [], extra: [], priced: false });
+    const blockOf = (entry) => {
+      if (!Array.isArray(entry)) return mine.blocks.get(entry);
+      const [number, name, fill, gist, size, first, note] = entry;
+      mine.blocks.set(number, { number, name, fill, gist, size, first, note });
+      return mine.blocks.get(number);
+    };
+    if (step.gone) {
+      const there = new Set(mine.list);
+      mine.gone = new Map(step.gone.map(([entry, left]) => [blockOf(entry), left]));
+      mine.extra = [...mine.extra, ...[...mine.gone.keys()].filter((block) => !there.has(block))];
+      return;
     }
-    return agents[all.at(-1).agent];
+    mine.list = mine.list.slice(0, step.carried).concat(step.blocks.map(blockOf).filter(Boolean));
+    mine.extra = [];
+    mine.last = step;
+    if (!step.rates.length) return;
+    mine.priced = true;
+    let start = 0;
+    mine.list.forEach((block, index) => {
+      const size = sizeOf(block, index, step), cached = hit(step, start, size);
+      const cost = cached * step.rates[0] + (size - cached) * step.rates[1];
+      mine.paid.set(block.number, (mine.paid.get(block.number) ?? 0) + cost);
+      start += size;
+    });
   };
-  const slice = (block, scale, left, hit, start) => {
-    const size = block.size === null ? left : block.size * scale;
-    return { block, size, start, end: start + size, cached: Math.min(Math.max(hit - start, 0), size) };
+  const ignores = (step, index) => index >= step.ignored[0] && index < step.ignored[1];
+  const sizeOf = (block, index, step) =>
+    ignores(step, index) ? 0 : block.size === null ? step.left : block.size * step.scale;
+  const hit = (step, start, size) => Math.min(Math.max(step.cached - start, 0), size);
+
+  // Plays the steps up to one. What was played before is gone on from, but for the last steps,
+  // which may still be drawn anew.
+  let past = { steps: [], agents: {} };
+  const play = (all) => {
+    const firm = Math.max(0, all.length - 3);
+    if (past.steps.length > firm || past.steps.some((step, at) => step !== all[at])) past = { steps: [], agents: {} };
+    for (const step of all.slice(past.steps.length, firm)) {
+      advance(past.agents, step);
+      past.steps.push(step);
+    }
+    const copy = ([name, mine]) => [name, { ...mine, blocks: new Map(mine.blocks), paid: new Map(mine.paid) }];
+    const agents = Object.fromEntries(Object.entries(past.agents).map(copy));
+    for (const step of all.slice(firm)) advance(agents, step);
+    const mine = agents[all.at(-1).agent];
+    return { ...mine, slices: slicesOf(mine), cost: (block) => mine.paid.get(block.number) ?? 0 };
+  };
+  const slicesOf = ({ list, extra, last = { scale: 1, cached: 0, ignored: [0, 0] } }) => {
+    let start = 0;
+    return [...list, ...extra].map((block, index) => {
+      const known = index < list.length, ignored = known && ignores(last, index);
+      const size = known ? sizeOf(block, index, last) : block.size * last.scale;
+      const made = { block, size, start, end: start + size, cached: known ? hit(last, start, size) : 0, ignored };
+      start = made.end;
+      return made;
+    });
   };
   // What happened to a block: in a request by the cache, else by the compaction.
   const stateOf = ({ block, size, cached, ignored }, step, gone) => {
@@ -97,31 +114,39 @@ function agentlabXray(root) {
     shown?.classList.remove("agentlab-shown");
     shown = step.row;
     if (!follow) shown.classList.add("agentlab-shown");
-    const { slices, blocks, gone, priced } = play(all);
+    const played = play(all), { slices } = played;
     told.textContent = step.title;
     slider.setAttribute("aria-valuetext", step.title.split(":")[0]);
     const whole = slices.at(-1)?.end || 1;
-    drawGauge(step, slices, whole, gone);
-    drawLegend(slices, blocks, whole, priced);
-    drawList(step, slices, blocks, whole, gone, priced);
+    drawGauge(step, played, whole);
+    drawLegend(played, whole);
+    drawList(step, played, whole);
   };
-  const drawGauge = (step, slices, whole, gone) => {
+  const drawGauge = (step, { slices, gone }, whole) => {
     const wide = Math.max(step.window, whole), share = (part) => `${((100 * part) / wide).toFixed(3)}%`;
     const faded = (block) => (step.gone && gone.has(block) ? "opacity:0.3;" : "");
-    gauge.replaceChildren(...slices.filter(({ size }) => size).map(({ block, start, size }) =>
+    const pieces = slices.length > LISTED ? byKind(slices) : slices;
+    gauge.replaceChildren(...pieces.filter(({ size }) => size).map(({ block, start, size }) =>
       make("span", "piece", "", `${faded(block)}left:${share(start)};width:${share(size)};background:${block.fill}`)));
     if (step.trigger) gauge.append(make("span", "due", "", `left:${share(Math.min(wide, step.trigger))}`));
     const percent = (100 * whole) / wide, due = step.trigger ? `, compaction is due at ${tokens(step.trigger)}` : "";
     const words = `${percent < 9.95 ? percent.toFixed(1) : percent.toFixed(0)}\u202f% of ${tokens(step.window)}${due}`;
     room.textContent = gauge.ariaLabel = step.window ? words : "the size of the window is not known";
   };
-  const drawLegend = (slices, blocks, whole, priced) => {
+  // One piece for each kind, where there are too many blocks to tell them apart.
+  const byKind = (slices) => {
+    const sums = new Map();
+    for (const { block, size } of slices) sums.set(block.name, { block, size: (sums.get(block.name)?.size ?? 0) + size });
+    let start = 0;
+    return [...sums.values()].map((sum) => ({ ...sum, start: (start += sum.size) - sum.size }));
+  };
+  const drawLegend = ({ slices, blocks, cost, priced }, whole) => {
     const kinds = new Map();
     for (const { block, size } of slices) {
       const kind = kinds.get(block.name) ?? { fill: block.fill, size: 0, paid: 0 };
       kinds.set(block.name, { ...kind, size: kind.size + size });
     }
-    for (const block of blocks.values()) if (kinds.has(block.name)) kinds.get(block.name).paid += block.paid;
+    for (const block of blocks.values()) if (kinds.has(block.name)) kinds.get(block.name).paid += cost(block);
     legend.replaceChildren(...[...kinds].filter(([, { size }]) => size).flatMap(([name, { fill, size, paid }]) => {
       const said = make("span", "kind"), cost = priced ? `, ${dollars(paid)}` : "";
       const number = make("b", "count", `${tokens(size)} (${((100 * size) / whole).toFixed(0)}\u202f%)${cost}`);
@@ -129,10 +154,10 @@ function agentlabXray(root) {
       return [said, " \u2002"];
     }));
   };
-  const drawList = (step, slices, blocks, whole, gone, priced) => {
+  const drawList = (step, { slices, blocks, gone, cost, priced }, whole) => {
     const share = (part) => `${((100 * part) / whole).toFixed(2)}%`;
     const hit = `--cached:${share(Math.max(0, step.cached ?? 0))}`;
-    const lines = slices.map((each) => {
+    const lines = slices.slice(-LISTED).map((each) => {
       const { block, size, start, ignored } = each, line = make("tr", "block");
       const name = make("td", "name"), place = make("td", "place", "", hit);
       name.append(swatch(block.fill), make("span", "kind", block.name));
@@ -143,13 +168,20 @@ function agentlabXray(root) {
       line.classList.toggle("agentlab-faded", !!ignored || state === "dropped");
       line.dataset.state = state;
       line.append(name, place, make("td", "number", ignored ? "" : tokens(size)),
-        make("td", "state", state), make("td", "paid", priced ? dollars(block.paid) : ""));
+        make("td", "state", state), make("td", "paid", priced ? dollars(cost(block)) : ""));
       return line;
     });
-    const there = new Set(slices.map(({ block }) => block)), past = [...blocks.values()].filter((each) => !there.has(each));
-    if (past.length) {
-      const line = make("tr", "block"), sum = past.reduce((paid, each) => paid + each.paid, 0);
-      line.append(make("td", "name", `no longer in the window: ${past.length} block${past.length > 1 ? "s" : ""}`),
+    if (slices.length > LISTED) {
+      const line = make("tr", "block"), earlier = slices.slice(0, -LISTED);
+      const sum = earlier.reduce((paid, { block }) => paid + cost(block), 0);
+      line.append(make("td", "name", `… ${earlier.length} earlier blocks`), make("td", "place"),
+        make("td", "number", tokens(earlier.at(-1).end)), make("td", "state"), make("td", "paid", priced ? dollars(sum) : ""));
+      lines.unshift(line);
+    }
+    const there = new Set(slices.map(({ block }) => block)), lost = [...blocks.values()].filter((each) => !there.has(each));
+    if (lost.length) {
+      const line = make("tr", "block"), sum = lost.reduce((paid, block) => paid + cost(block), 0);
+      line.append(make("td", "name", `no longer in the window: ${lost.length} block${lost.length > 1 ? "s" : ""}`),
         make("td", "place"), make("td", "number"), make("td", "state"), make("td", "paid", priced ? dollars(sum) : ""));
       lines.push(line);
     }
@@ -160,7 +192,8 @@ function agentlabXray(root) {
   };
 
   const refresh = () => {
-    waiting ||= requestAnimationFrame(() => {
+    const soon = Number(slider.max) > 100 ? (draw) => setTimeout(draw, 300) : requestAnimationFrame;
+    waiting ||= soon(() => {
       waiting = 0;
       const count = steps().length;
       slider.max = Math.max(1, count);
