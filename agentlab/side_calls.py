@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,7 +103,9 @@ class SideCalls:
                 retries.append(again)
             await self.clock.sleep(again["wait_s"])
 
-    def _event(self, purpose: str, usage: Usage, retries: list[dict[str, Any]]) -> dict[str, Any]:
+    def _event(
+        self, purpose: str, usage: Usage, retries: Sequence[dict[str, Any]] = ()
+    ) -> dict[str, Any]:
         """The data of the event of a call, also of one that was not answered."""
         event = {
             "purpose": purpose,
@@ -110,7 +113,7 @@ class SideCalls:
             "usage": usage.to_dict(),
             "cost_usd": price(usage, self.model),
         }
-        return {**event, "retries": retries} if retries else event
+        return {**event, "retries": list(retries)} if retries else event
 
 
 def _object(text: str, schema: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
