@@ -234,7 +234,7 @@ def valid_unicode(value: Any) -> Any:
     if isinstance(value, str):
         return (
             value
-            if _encodable(value)
+            if is_valid(value)
             else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         )
     if isinstance(value, list):
@@ -244,9 +244,16 @@ def valid_unicode(value: Any) -> Any:
     return value
 
 
-def _encodable(string: str) -> bool:
-    try:
-        string.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def is_valid(value: Any) -> bool:
+    """Whether there is no lone surrogate in it."""
+    if isinstance(value, str):
+        if value.isascii():  # known to every string, so no look at its characters
+            return True
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+        return True
+    if isinstance(value, dict):
+        return all(map(is_valid, value)) and all(map(is_valid, value.values()))
+    return not isinstance(value, list) or all(map(is_valid, value))

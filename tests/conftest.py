@@ -2,12 +2,14 @@
 
 import itertools
 import os
+import re
 
 import pytest
 from hypothesis import settings
 
 from agentlab.providers import connect
-from agentlab.simulator.scenario import scenario
+from agentlab.simulator import scenario as scenarios
+from agentlab.simulator.scenario import all_scenarios, scenario
 
 _numbers = itertools.count(1)
 if "CI" not in os.environ:  # there hypothesis has a profile of its own
@@ -36,6 +38,29 @@ def play():
         return connect(scenario=name, **arguments)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def own_scenarios():
+    """The scenarios that a module of tests registers are forgotten after it."""
+    all_scenarios()
+    shipped = dict(scenarios._REGISTRY)
+    yield
+    scenarios._REGISTRY.clear()
+    scenarios._REGISTRY.update(shipped)
+
+
+@pytest.fixture
+def read_them_all(own_scenarios):
+    """A scenario for "read them all: 14": looks at so many files, and says what it still sees."""
+
+    @scenario("many-files", opens=r"^read them all: \d+")
+    def many(chat):
+        """Looks at files one after the other."""
+        count = int(re.match(r"read them all: (\d+)", chat.task)[1])
+        for number in range(count):
+            yield chat.think(f"File {number}.").call("Look", name=f"f{number}")
+        yield chat.say(f"All {count} read; pinned: {chat.sees('- never touch legacy/')}")
 
 
 @pytest.fixture

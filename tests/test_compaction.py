@@ -52,7 +52,7 @@ from agentlab.simulator.playback import play
 from agentlab.simulator.prefix import chain
 from agentlab.simulator.roles_summary import read
 from agentlab.simulator.rules import Rejected
-from agentlab.simulator.scenario import _REGISTRY, all_scenarios, scenario
+from agentlab.simulator.scenario import scenario
 from agentlab.simulator.validation import Validator
 from agentlab.tokens import count_message, count_text
 
@@ -802,10 +802,8 @@ def test_each_rule_names_what_is_wrong(message, problem):
 
 
 @pytest.fixture
-def six_files():
+def six_files(own_scenarios):
     """A scenario that reads six files and says which of the results it could still see."""
-    all_scenarios()
-    before = dict(_REGISTRY)
 
     @scenario("six-files", opens=r"^read all six files")
     def six(chat):
@@ -815,10 +813,6 @@ def six_files():
             [got] = yield chat.think(f"File {number}.").call("Read", file_path=f"f{number}")
             sizes.append(str(got.words) if got else "lost")
         yield chat.say(f"{' '.join(sizes)}; pinned: {chat.sees('never touch legacy/')}")
-
-    yield
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
 
 
 @pytest.mark.parametrize("keep", [0, 1, 3])

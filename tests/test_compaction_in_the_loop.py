@@ -14,30 +14,12 @@ from agentlab.hooks import Hooks, on
 from agentlab.messages import text_of
 from agentlab.providers import connect
 from agentlab.side_calls import SideCallFailed, SideCalls
-from agentlab.simulator.scenario import _REGISTRY, all_scenarios, scenario
 from agentlab.tools import tool
 from agentlab.transcript import history_of, load
 
 FILES = 14
-
-
-@pytest.fixture(autouse=True)
-def reader():
-    """A scenario that reads many files, and says at the end what it still sees."""
-    all_scenarios()
-    before = dict(_REGISTRY)
-
-    @scenario("many-files", opens=r"^read them all")
-    def many(chat):
-        """Reads files one after the other."""
-        for number in range(FILES):
-            yield chat.think(f"File {number}.").call("Look", name=f"f{number}")
-        pinned = chat.sees("- never touch legacy/")
-        yield chat.say(f"All {FILES} read; pinned: {pinned}")
-
-    yield
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
+TASK = f"read them all: {FILES}"
+pytestmark = pytest.mark.usefixtures("read_them_all")
 
 
 @tool(name="Look", is_read_only=True)
@@ -53,7 +35,7 @@ def agent(**arguments):
     )
 
 
-async def events_of(made, task="read them all"):
+async def events_of(made, task=TASK):
     return [event async for event in made.run(task) if not event.live]
 
 
@@ -166,7 +148,7 @@ async def test_a_transcript_holds_the_new_history_and_is_resumed_from_it(tmp_pat
     assert history_of(load(tmp_path / "run.jsonl").events) == made.history
     again = Agent.resume(tmp_path / "run.jsonl", tools=[look], compaction=Compaction(window=16_000))
     assert "never touch legacy/" in text_in(list(again.history))
-    result = await again.ask("read them all")
+    result = await again.ask(TASK)
     assert result.ok
 
 
@@ -180,7 +162,7 @@ async def test_cancelling_during_a_summary_leaves_the_old_history():
 
     original, SideCalls.ask = SideCalls.ask, hangs
     try:
-        task = made.start("read them all")
+        task = made.start(TASK)
         await asyncio.wait_for(waiting.wait(), 20)
         before = list(made.history)
         task.cancel()
@@ -190,7 +172,7 @@ async def test_cancelling_during_a_summary_leaves_the_old_history():
         SideCalls.ask = original
     assert list(made.history) == before
     assert validate(made.history) == []
-    assert (await made.ask("read them all")).ok
+    assert (await made.ask(TASK)).ok
 
 
 async def test_a_prompt_that_the_server_refuses_as_too_long_is_compacted_and_sent_again(

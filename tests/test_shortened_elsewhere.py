@@ -11,26 +11,18 @@ from agentlab.events import EVENTS
 from agentlab.hooks import Hooks, on
 from agentlab.messages import blocks_of, text_of
 from agentlab.providers import connect
-from agentlab.simulator.scenario import _REGISTRY, all_scenarios, scenario
+from agentlab.simulator.scenario import scenario
 from agentlab.toolbox import file_tools
 from agentlab.tools import tool
 from agentlab.transcript import history_of, load
 
 FILES = 8
+TASK = f"read them all: {FILES}"
 
 
 @pytest.fixture(autouse=True)
-def reader():
-    """A scenario that reads many files, and says at the end what it still sees."""
-    all_scenarios()
-    before = dict(_REGISTRY)
-
-    @scenario("many-files", opens=r"^read them all")
-    def many(chat):
-        """Reads files one after the other."""
-        for number in range(FILES):
-            yield chat.think(f"File {number}.").call("Look", name=f"f{number}")
-        yield chat.say(f"All {FILES} read; pinned: {chat.sees('- never touch legacy/')}")
+def scenarios(read_them_all):
+    """Two more scenarios."""
 
     @scenario("crowded", opens=r"^say it in a full window")
     def crowded(chat):
@@ -45,10 +37,6 @@ def reader():
         for number in [*range(FILES), 0]:
             yield chat.call("Read", file_path=f"f{number}.txt")
         yield chat.say("Done.")
-
-    yield
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
 
 
 @tool(name="Look", is_read_only=True)
@@ -67,7 +55,7 @@ def agent(tools=(look,), **arguments):
     return Agent(tools=list(tools), max_tokens=1_000, endpoint=connect(), **arguments)
 
 
-async def events_of(made, task="read them all"):
+async def events_of(made, task=TASK):
     return [event async for event in made.run(task) if not event.live]
 
 
@@ -121,7 +109,7 @@ async def test_a_summary_of_the_api_is_kept_and_the_pinned_constraints_are_said_
 
 async def test_with_the_next_task_a_constraint_is_said_again_if_the_api_dropped_it():
     history = [
-        {"role": "user", "content": f"read them all\n{PINNED}\n- never touch legacy/"},
+        {"role": "user", "content": f"{TASK}\n{PINNED}\n- never touch legacy/"},
         {"role": "assistant", "content": [
             {"type": "compaction", "content": "All was read."}, {"type": "text", "text": "Done."},
         ]},
@@ -194,7 +182,7 @@ async def test_cancelled_right_after_a_compaction_the_transcript_holds_the_same_
 
     settings = Compaction(window=9_000, summary_tokens=400)
     made = agent(compaction=settings, hooks=Hooks([hangs]), transcript=path)
-    task = made.start("read them all")
+    task = made.start(TASK)
     await asyncio.wait_for(waiting.wait(), 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -210,7 +198,7 @@ async def test_that_it_began_is_told_at_once_and_that_a_hook_put_it_off_too():
 
     settings = Compaction(window=40_000, at=0.1)
     made = agent(compaction=settings, hooks=Hooks([before]))
-    events = [event async for event in made.run("read them all")]
+    events = [event async for event in made.run(TASK)]
     began = [index for index, event in enumerate(events) if event.type == "context.compacting"]
     assert began
     told = of(events, "context.not_compacted")
@@ -232,7 +220,7 @@ async def test_what_cannot_be_made_shorter_stays_and_says_why():
 
 async def test_nothing_is_compacted_while_the_agent_is_at_work():
     made = agent()
-    async for event in made.run("read them all"):
+    async for event in made.run(TASK):
         if event.type == "assistant.turn_start" and event.turn == 2:
             with pytest.raises(RuntimeError, match="at work"):
                 await made.compact()

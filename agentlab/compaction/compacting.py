@@ -18,7 +18,7 @@ from agentlab.compaction.levels import Plan, Room, build, clear, plan
 from agentlab.compaction.rounds import open_calls, validate
 from agentlab.compaction.settings import NEXT, Compaction, trigger
 from agentlab.compaction.summary import SummaryFailed, summarise
-from agentlab.messages import Message
+from agentlab.messages import Message, is_valid, valid_unicode
 from agentlab.tokens import count_message, count_text
 
 FRONT = 0.4  # of the limit: what the task may take up, and the last request, before they are cut
@@ -126,6 +126,12 @@ class _Task:
         self.events.extend(done.events)
         return build(planned, done.text), planned.dropped, done.text
 
+    def measured(self, made: Sequence[Message], overhead: int, scale: float) -> int:
+        """Tokens of a new history, corrected by how far the estimate of the old one was off."""
+        known = {id(message): size for message, size in zip(self.messages, self.sizes, strict=True)}
+        sizes = (known.get(id(message)) or count_message(message) for message in made)
+        return int((overhead + sum(sizes)) * min(max(scale, 0.5), 2.0))
+
 
 async def compact(
     history: Sequence[Message],
@@ -167,6 +173,8 @@ async def compact(
         raise CannotCompact("there is nothing to compact yet")
     if open_calls(history):
         raise CannotCompact("a tool call has no result yet; after it there is time")
+    if not is_valid(history):
+        history = [valid_unicode(message) for message in history]
     sizes = [count_message(message) for message in history]
     estimate = overhead + sum(sizes)
     before = tokens or estimate
@@ -180,7 +188,7 @@ async def compact(
     for name in (level, *(() if only else NEXT[level])):
         try:
             made, dropped, summary = await task.build(name)
-            after = _measured(made, overhead, before / max(estimate, 1))
+            after = task.measured(made, overhead, before / max(estimate, 1))
             _check(made, history, after, most)
         except _Unusable as problem:
             tried.append(f"{name}: {problem}")
@@ -208,11 +216,6 @@ def _room(settings: Compaction, limit: int, overhead: int) -> Room:
     """How much may stay. What system prompt and tools take up is not there to be shared."""
     share = max(limit - overhead, limit // 10)
     return Room(settings.keep_rounds, settings.keep * share, FRONT * share)
-
-
-def _measured(messages: Sequence[Message], overhead: int, scale: float) -> int:
-    """Tokens of a new history, corrected by how far the estimate of the old one was off."""
-    return int((overhead + sum(map(count_message, messages))) * min(max(scale, 0.5), 2.0))
 
 
 def _check(made: list[Message], before: Sequence[Message], after: int, most: int) -> None:

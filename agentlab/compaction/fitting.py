@@ -8,13 +8,12 @@ document, cannot be cut: the text that is in it stays, or a line that says what 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from agentlab.compaction.facts import text_in
 from agentlab.compaction.rounds import BOUND
-from agentlab.messages import Block, Message, blocks_of, text, valid_unicode
+from agentlab.messages import Block, Message, blocks_of, text
 from agentlab.tokens import CHARS_PER_TOKEN, OVERHEAD, count_content, count_message
 
 GONE = "[\u2026 {count:,} characters left out to make room; {pointer} \u2026]"
@@ -25,27 +24,17 @@ REMOVED = "[{kind} removed to make room]"
 
 
 def lean(message: Message, most_tokens: float = float("inf")) -> Message:
-    """A kept message: no thinking, no broken Unicode, at most about ``most_tokens`` tokens.
+    """A kept message: no thinking, at most about ``most_tokens`` tokens; itself if it is so.
 
     Its content may come out empty, where it was thinking and nothing else.
     """
-    blocks = [block for block in blocks_of(message) if block["type"] not in BOUND]
-    made = {**message, "content": blocks if _is_clean(blocks) else valid_unicode(blocks)}
+    blocks = blocks_of(message)
+    kept = [block for block in blocks if block["type"] not in BOUND]
+    same = len(kept) == len(blocks) and blocks is message["content"]
+    made = message if same else {**message, "content": kept}
     if most_tokens == float("inf") or count_message(made) <= most_tokens:
         return made
-    return {**made, "content": fitted(made["content"], most_tokens - OVERHEAD)}
-
-
-def _is_clean(blocks: list[Block]) -> bool:
-    """Whether no text in them is broken: one pass in C, which nearly every message needs only."""
-    try:
-        _AS_JSON(blocks).encode()
-    except (UnicodeEncodeError, TypeError, RecursionError):
-        return False
-    return True
-
-
-_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+    return {**made, "content": fitted(kept, most_tokens - OVERHEAD)}
 
 
 def fitted(blocks: Sequence[Block], most_tokens: float) -> list[Block]:

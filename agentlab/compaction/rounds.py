@@ -26,17 +26,19 @@ def results_of(message: Message) -> list[Block]:
 def rounds(messages: Sequence[Message]) -> list[range]:
     """The rounds of a history, each as the range of its messages. Between them it may be cut."""
     starts: list[int] = []
-    waiting: set[str] = set()
+    waiting: set[str] = set()  # ids of calls without a result
+    role = ""
     for index, message in enumerate(messages):
-        results = results_of(message) if message["role"] == "user" else []
-        fresh = message["role"] == "user" or (
-            message["role"] == "assistant" and messages[index - 1]["role"] != "assistant"
-        )
-        if index == 0 or (fresh and not results and not waiting):
+        role, before, blocks = message["role"], role, blocks_of(message)
+        if role == "assistant":
+            fresh = before != "assistant" and not waiting
+            waiting.update(block["id"] for block in blocks if block["type"] == "tool_use")
+        else:
+            results = [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"]
+            fresh = not results and not waiting
+            waiting.difference_update(results)
+        if fresh or index == 0:
             starts.append(index)
-        if message["role"] == "assistant":
-            waiting |= {call["id"] for call in calls_of(message)}
-        waiting -= {result["tool_use_id"] for result in results}
     return [range(a, b) for a, b in zip(starts, [*starts[1:], len(messages)], strict=True)]
 
 

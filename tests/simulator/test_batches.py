@@ -28,15 +28,10 @@ def bug(chat):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def scenarios():
-    """The scenarios of these tests, and only for them."""
-    registry.all_scenarios()
-    shipped = dict(registry._REGISTRY)
+def scenarios(own_scenarios):
+    """The scenarios of these tests."""
     registry.scenario("batch-poem")(poem)
     registry.scenario("batch-bug")(bug)
-    yield
-    registry._REGISTRY.clear()
-    registry._REGISTRY.update(shipped)
 
 
 @pytest.fixture

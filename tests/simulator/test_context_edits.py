@@ -31,14 +31,9 @@ def reader(chat):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def scenarios():
-    """The scenarios of these tests, and only for them."""
-    registry.all_scenarios()
-    shipped = dict(registry._REGISTRY)
+def scenarios(own_scenarios):
+    """The scenarios of these tests."""
     registry.scenario("edits-reader", opens=r"^read six$")(reader)
-    yield
-    registry._REGISTRY.clear()
-    registry._REGISTRY.update(shipped)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from agentlab.compaction.kept import PINNED, SUMMARY
 from agentlab.compaction.levels import CLEARED
 from agentlab.previews import preview
 from agentlab.providers import connect
-from agentlab.simulator.scenario import _REGISTRY, all_scenarios, scenario
+from agentlab.simulator.scenario import scenario
 from agentlab.tokens import CHARS_PER_TOKEN
 from agentlab.tools import tool
 from agentlab.transcript import load
@@ -49,10 +49,8 @@ def look(name: str) -> str:
 
 
 @pytest.fixture
-def long_run(tmp_path):
+def long_run(tmp_path, own_scenarios):
     """``await long_run(level)``: the events of a real run, its transcript, and what was sent."""
-    all_scenarios()
-    before = dict(_REGISTRY)
 
     @scenario("xray-files", opens=r"^look at them all")
     def many(chat):
@@ -74,9 +72,7 @@ def long_run(tmp_path):
         entries = [entry for entry in log.since(mark) if entry.scenario != "summary"]
         return events, load(path).events, [log.body(entry.number) for entry in entries]
 
-    yield run
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
+    return run
 
 
 def unmarked(value):
