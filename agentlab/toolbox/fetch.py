@@ -165,12 +165,26 @@ def extract(data: bytes, kind: str, charset: str | None = None) -> str:
 
     page = bs4.BeautifulSoup(data, "html.parser", from_encoding=charset)
     title = page.title.get_text() if page.title else ""
-    for element in page(_NO_TEXT):
-        element.decompose()
-    for element in page(_LINES):
-        element.insert_before("\n")
-        element.insert_after("\n")
-    for element in page(["td", "th"]):
-        element.insert_before(" ")
-    lines = (" ".join(line.split()) for line in [title, *page.get_text().splitlines()])
+    lines = (" ".join(line.split()) for line in [title, *_shown(page).splitlines()])
     return "\n".join(line for line in lines if line)
+
+
+def _shown(page: Any) -> str:
+    """The text of a page as it is shown, in one walk: a page may be nested as deep as it likes."""
+    from bs4 import CData, NavigableString
+
+    shown: list[str] = []
+    path = [(iter(page), "")]  # open elements: what is left in them, and what ends them
+    while path:
+        rest, end = path[-1]
+        node = next(rest, None)
+        if node is None:
+            path.pop()
+            shown.append(end)
+        elif isinstance(node, str):
+            shown.append(node if type(node) in (NavigableString, CData) else "")  # no comment
+        elif node.name not in _NO_TEXT:
+            around = "\n" if node.name in _LINES else " " if node.name in ("td", "th") else ""
+            shown.append(around)
+            path.append((iter(node), around))
+    return "".join(shown)

@@ -157,7 +157,7 @@ narrowings = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     mode=st.sampled_from(MODES), rules=given_lists, steps=st.lists(narrowings, min_size=1,
                                                                    max_size=3),

@@ -189,5 +189,8 @@ def test_text_is_taken_out_of_broken_and_deep_html():
     assert extract(b"<p>a<p>b</i></div>", "text/html") == "a\nb"
     assert extract(b"<div>" * 20_000 + b"deep", "text/html") == "deep"
     assert extract(b"<table><tr><td>a<td>b<tr><td>c", "text/html") == "a b\nc"
+    assert extract(b"a<!-- b --><![CDATA[c]]><br>d<script>e</script> &amp; f", "text/html") == (
+        "ac\nd & f"
+    )
     assert extract("<p>caf\u00e9".encode("latin-1"), "text/html", "latin-1") == "caf\u00e9"
     assert extract(b"x", "text/plain", "no-such-charset") == "x"
