@@ -37,7 +37,17 @@ def test_strict_nbval_finds_every_output_as_it_is_stored(stem):
     folder = notebooks_path()
     nbval = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=60"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *nbval, f"{stem}.ipynb"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n0",
+            "-p",
+            "no:cacheprovider",
+            *nbval,
+            f"{stem}.ipynb",
+        ],
         cwd=folder,
         capture_output=True,
         text=True,
