@@ -18,15 +18,16 @@ from typing import Any
 from agentlab import loop
 from agentlab.compaction import Compaction
 from agentlab.compaction.api import unread
-from agentlab.compaction.kept import pinned, pins_in
+from agentlab.compaction.kept import pinned, pins_in, unpinned
 from agentlab.compaction.making_room import make_room, window_of
 from agentlab.compaction.settings import trigger
 from agentlab.costs import Usage, dollars
 from agentlab.events import SCHEMA_VERSION, Event
+from agentlab.file_cache import FileCache
 from agentlab.hooks import NO_HOOKS, Hooks, Merged
 from agentlab.instructions import read_instructions
 from agentlab.limits import Limits
-from agentlab.messages import History, text, user, valid_unicode
+from agentlab.messages import Block, History, text, user, valid_unicode
 from agentlab.models import find_model, small_model
 from agentlab.partition import concurrency_cap
 from agentlab.permissions.gate import Gate
@@ -161,7 +162,8 @@ class Agent:
         if not self.history:
             self._forget_contents()  # the tools may come from another conversation
         self._running = False
-        self._pins: list[str] = []
+        self._pins: dict[str, None] = {}  # from code, in order
+        self._unpinned: set[str] = set()  # taken back; the model has not been told yet
         self._cleared = 0  # results that the API left out of the last prompt
         self._resumed: Event | None = None  # the session.start that this conversation goes on from
 
@@ -208,7 +210,26 @@ class Agent:
         """
         if not constraint.strip() or "\n" in constraint.strip():
             raise ValueError("pin one constraint at a time, in one line")
-        self._pins.append(valid_unicode(constraint.strip()))
+        pin = valid_unicode(constraint.strip())
+        self._pins[pin] = None
+        self._unpinned.discard(pin)
+
+    def unpin(self, constraint: str) -> None:
+        """Take back a constraint, whoever pinned it. The model is told with the next task.
+
+        Raises ValueError, which names what is pinned, if this is not.
+        """
+        pin = valid_unicode(constraint.strip())
+        if pin not in self.pins:
+            raise ValueError(f"this is not pinned: {pin!r}; pinned: {', '.join(self.pins) or '-'}")
+        self._pins.pop(pin, None)
+        self._unpinned.add(pin)
+
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """The constraints that hold now, pinned from code or by the user."""
+        known = pins_in(self.history, self._pins)
+        return tuple(pin for pin in known if pin not in self._unpinned)
 
     async def compact(self, instructions: str = "") -> list[Event]:
         """Make the history shorter now, at the level that is set, else by a summary.
@@ -250,6 +271,8 @@ class Agent:
         setup = self._ready()
         state = loop.State(self.history, started_at=setup.clock.now(), task=task)
         self._running, ended = True, False
+        for cache in self._file_caches():
+            cache.used_by(self)
         heartbeat = asyncio.create_task(_heartbeat())
         try:
             async with aclosing(self._events(setup, state)) as events:
@@ -288,11 +311,13 @@ class Agent:
                 state = replace(state, status="blocked", detail=heard.reason)
             elif heard.text():
                 task.append(text(heard.text()))
-        known = pins_in([*self.history[unread(self.history) :], user(*task)])
-        if new := [pin for pin in pins_in(self.history, setup.pins) if pin not in known]:
-            task.append(text(pinned(new)))
+        task += self._news_of_pins(task)
         if not state.status:
             self.history.append(user(*task) if len(task) > 1 else user(valid_unicode(state.task)))
+            held = pins_in(self.history)  # this very task may have taken some back
+            self._pins = {pin: None for pin in self._pins if pin in held}
+            self._unpinned.clear()
+            setup = replace(setup, pins=tuple(self._pins))
             yield setup.event("user.message", 0, message=self.history[-1], origin="user")
         status = state.status
         async with aclosing(loop.run(setup, state)) as events:
@@ -304,6 +329,18 @@ class Agent:
         heard = await self._hooked("SessionEnd", setup, state, reason=status)
         for kind, about in heard.events():
             yield setup.event(kind, 0, **about)
+
+    def _news_of_pins(self, task: list[Block]) -> list[Block]:
+        """What the model has to be told with this task: what holds no longer, and what does now."""
+        before = pins_in(self.history)
+        gone = [pin for pin in before if pin in self._unpinned]
+        news = [text(unpinned(gone))] if gone else []
+        now = user(*task, *news)
+        holds = pins_in([*self.history, now], [pin for pin in self._pins if pin not in before])
+        read = pins_in([*self.history[unread(self.history) :], now])
+        if new := [pin for pin in holds if pin not in read]:
+            news.append(text(pinned(new)))
+        return news
 
     async def _hooked(self, name: str, setup: loop.Setup, state: loop.State, **data: Any) -> Merged:
         """What the hooks of a life-cycle event say."""
@@ -400,10 +437,13 @@ class Agent:
 
     def _forget_contents(self) -> None:
         """Results have left the context, or never got there: what was read has to be sent again."""
-        for tool in self._setup.tools.values():
-            cache = getattr(tool, "cache", None)  # what a server runs has none
-            if cache is not None:
-                cache.forget_contents()
+        for cache in self._file_caches():
+            cache.forget_contents()
+
+    def _file_caches(self) -> list[FileCache]:
+        """Of its tools; what a server runs has none."""
+        caches = (getattr(tool, "cache", None) for tool in self._setup.tools.values())
+        return [cache for cache in caches if cache is not None]
 
     def _store(self, event: Event) -> None:
         if self.transcript is not None:

@@ -2,13 +2,17 @@
 
 A refused request says, in one more line, which rule it broke and which chapter explains it (the
 simulator names the rule in a response header). And where a budget is set, every request that is
-sent through the client is counted, streams included, and none is sent once the budget is spent.
+sent through the client is counted, streams included, and none is sent that could pass it. What
+requests under way may still cost is kept back for them, so that many agents can share a budget; a
+request that fits only if they cost less than that waits for them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +23,22 @@ os.environ.setdefault("ANTHROPIC_OPEN_TELEMETRY", "false")
 import anthropic
 import httpx2
 
-from agentlab.costs import budget, latest, price_reply
+from agentlab.costs import budget, dollars, latest, price_reply
+from agentlab.limits import cost_bound
+from agentlab.tokens import count_request
 
 if TYPE_CHECKING:
     from agentlab.providers import Endpoint
 
 
+LOOK_S = 0.05  # how often a request that waits for others looks again
+
+
 class BudgetSpent(anthropic.AnthropicError):
     """The endpoint's budget is spent, so the request was not sent."""
+
+    end_status = "dollar_limit"
+    hint = "To go on, make an endpoint with a larger budget: connect(..., budget_usd=...)."
 
 
 def explain(error: anthropic.APIStatusError) -> None:
@@ -92,11 +104,13 @@ def _headers(endpoint: Endpoint) -> dict[str, str]:
 class _Count:
     """Reads the usage out of a body that passes by: JSON, event stream, results of a batch."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint, self.body = endpoint, bytearray()
+    def __init__(self, endpoint: Endpoint, reserved: float) -> None:
+        self.endpoint, self.reserved, self.body = endpoint, reserved, bytearray()
 
     def close(self) -> None:
         """Add what the response cost. Usage in a stream is cumulative: later replaces earlier."""
+        self.endpoint.reserved_usd -= self.reserved
+        self.reserved = 0.0
         usage: dict[str, Any] = {}
         model = self.endpoint.model
         batch: list[dict[str, Any]] = []
@@ -129,9 +143,13 @@ class _Count:
             self.endpoint.charge(model, price_reply(reply["usage"], model))
 
 
-def _check(endpoint: Endpoint) -> None:
+def _reserve(endpoint: Endpoint, request: httpx2.Request) -> float | None:
+    """Keep back what a request may cost, and return it; None: wait for others that are under way.
+
+    Raises BudgetSpent if it would not fit even without them.
+    """
     if endpoint.budget_usd is None:
-        return
+        return 0.0
     limit = budget(endpoint.budget_usd)
     if endpoint.unpriced:
         raise BudgetSpent(
@@ -139,11 +157,30 @@ def _check(endpoint: Endpoint) -> None:
             f"{limit} cannot be kept and nothing was sent. Make a new endpoint with connect(), and "
             "name a model that has a price."
         )
-    if endpoint.spent_usd >= endpoint.budget_usd:
+    most, left = _most(request), endpoint.budget_usd - endpoint.spent_usd
+    if left <= 0 or most > left:
+        could = f"this request could cost {dollars(most)} more, and " if left > 0 else ""
         raise BudgetSpent(
-            f"${endpoint.spent_usd:.4f} of {limit} is spent, so nothing was sent. To go on: "
-            "connect(..., budget_usd=...)."
+            f"{could}${endpoint.spent_usd:.4f} of {limit} is spent, so nothing was sent. To go on: "
+            f"connect(..., budget_usd=...){', or a smaller max_tokens' if could else ''}."
         )
+    if most > left - endpoint.reserved_usd:
+        return None
+    endpoint.reserved_usd += most
+    return most
+
+
+def _most(request: httpx2.Request) -> float:
+    """About the most dollars that a request can cost, 0 if it asks no model or none with a price.
+
+    As in `cost_bound`, with the prompt as `count_request` estimates it.
+    """
+    try:
+        asked = json.loads(request.content)
+        prompt = count_request(asked.get("system"), asked.get("tools") or [], asked["messages"])
+        return cost_bound(prompt, asked["max_tokens"], asked["model"]) or 0.0
+    except (ValueError, LookupError, TypeError, AttributeError, httpx2.StreamError):
+        return 0.0  # no question to a model, or one that the server refuses
 
 
 class _AsyncMeter(httpx2.AsyncHTTPTransport):
@@ -152,15 +189,21 @@ class _AsyncMeter(httpx2.AsyncHTTPTransport):
         self._endpoint = endpoint
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        _check(self._endpoint)
-        response = await super().handle_async_request(request)
-        response.stream = _AsyncCounted(response.stream, self._endpoint)
+        while (reserved := _reserve(self._endpoint, request)) is None:  # noqa: ASYNC110 (they may
+            await asyncio.sleep(LOOK_S)  # run in other threads, with other event loops)
+        count = _Count(self._endpoint, reserved)
+        try:
+            response = await super().handle_async_request(request)
+        except BaseException:
+            count.close()
+            raise
+        response.stream = _AsyncCounted(response.stream, count)
         return response
 
 
 class _AsyncCounted(httpx2.AsyncByteStream):
-    def __init__(self, stream: Any, endpoint: Endpoint) -> None:
-        self._stream, self._count = stream, _Count(endpoint)
+    def __init__(self, stream: Any, count: _Count) -> None:
+        self._stream, self._count = stream, count
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
@@ -178,15 +221,21 @@ class _SyncMeter(httpx2.HTTPTransport):
         self._endpoint = endpoint
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        _check(self._endpoint)
-        response = super().handle_request(request)
-        response.stream = _SyncCounted(response.stream, self._endpoint)
+        while (reserved := _reserve(self._endpoint, request)) is None:
+            time.sleep(LOOK_S)
+        count = _Count(self._endpoint, reserved)
+        try:
+            response = super().handle_request(request)
+        except BaseException:
+            count.close()
+            raise
+        response.stream = _SyncCounted(response.stream, count)
         return response
 
 
 class _SyncCounted(httpx2.SyncByteStream):
-    def __init__(self, stream: Any, endpoint: Endpoint) -> None:
-        self._stream, self._count = stream, _Count(endpoint)
+    def __init__(self, stream: Any, count: _Count) -> None:
+        self._stream, self._count = stream, count
 
     def __iter__(self) -> Iterator[bytes]:
         for chunk in self._stream:

@@ -134,6 +134,12 @@ def too_long(error: Exception) -> bool:
     return status == 413 or (status == 400 and bool(_TOO_LONG.search(str(error))))
 
 
+def end_status(error: Exception) -> str:
+    """How a run ends that this error ends."""
+    own = getattr(error, "end_status", "")
+    return str(own) or ("window_exceeded" if too_long(error) else "error")
+
+
 # ------------------------------------------------------------------------------------ in words
 
 _HINTS = {

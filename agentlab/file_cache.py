@@ -60,6 +60,7 @@ class FileCache:
         self._held: dict[str, Held] = {}  # the least recently used first
         self._bytes = 0
         self._turn = 0  # grows with each read that is asked for, before those of a turn run
+        self._reader: object = None  # the conversation that the texts are in
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -105,6 +106,12 @@ class FileCache:
         """
         with self._lock:
             self._turn += 1
+
+    def used_by(self, conversation: object) -> None:
+        """A conversation goes on. If another one read here last, its texts are not in this one."""
+        if self._reader not in (None, conversation):
+            self.forget_contents()
+        self._reader = conversation
 
     def read(self, path: Path, data: bytes, part: Hashable, span: Span, length: int) -> None:
         """A part of the file was shown: ``span`` of a text of ``length`` bytes.

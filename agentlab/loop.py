@@ -33,8 +33,16 @@ from agentlab.compaction.settings import Compaction
 from agentlab.costs import NO_USAGE, Usage
 from agentlab.deciding import completion, decide, follow_up, interpret, keeps, remember
 from agentlab.events import Event
-from agentlab.failures import hint, short, too_long
-from agentlab.limits import Limits, Signature, calls_left, over_limit, spent_share, warning
+from agentlab.failures import end_status, hint, short, too_long
+from agentlab.limits import (
+    Limits,
+    Signature,
+    calls_left,
+    over_budget,
+    over_limit,
+    spent_share,
+    warning,
+)
 from agentlab.messages import INTERRUPTED, Block, History, normalise, tool_result, user
 from agentlab.partition import DEFAULT_CAP, run_batches
 from agentlab.permissions.decision import Circumstances
@@ -167,16 +175,23 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         try:
             async with aclosing(stream_reply(setup, setup.request(state), reply)) as pieces:
                 async for kind, data in pieces:
+                    state = charge(state, kind, data)
                     yield setup.event(kind, turn, **data)
+                    if kind == "model.retry":  # what broke off has cost too
+                        status, detail = over_budget(setup, state, tokens)
+                    if status:
+                        break
         except Exception as error:
             if too_long(error) and setup.compaction is not None and not state.refused:
                 state = replace(state, refused=True)  # compact, and ask once more
                 continue
-            status = "window_exceeded" if too_long(error) else "error"
-            state = replace(state, status=status, detail=short(error), hint=hint(error))
+            state = replace(state, status=end_status(error), detail=short(error), hint=hint(error))
+            break
+        if status:
+            state = replace(state, status=status, detail=detail)
             break
         history.mark_sent()
-        reply.distinct_ids(set(history.ids))
+        reply.distinct_ids(history.ids | history.past)
 
         # What does its end mean? The reply enters the history only if it is whole.
         state = interpret(setup, _count(setup, replace(state, turn=turn), reply), reply)

@@ -76,16 +76,18 @@ class History(list[Message]):
     """The messages of one conversation, oldest first. Append only.
 
     ``sent`` counts the messages that a server has already seen; `normalise` leaves those alone.
-    ``ids`` holds every tool-call id among them.
+    ``ids`` holds every tool-call id among them, ``past`` those that a compaction took away.
     """
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         super().__init__(messages)
         self.sent = 0
         self.ids: set[str] = set()
+        self.past: set[str] = set()  # never used again: what was decided about a call stays
 
     def take_over(self, messages: Iterable[Message]) -> None:
         """Go on as another history, of which nothing has been sent: a compaction made it."""
+        self.past |= {call["id"] for message in self for call in calls_of(message)}
         self[:] = messages
         self.sent, self.ids = 0, set()
 
@@ -246,14 +248,18 @@ def valid_unicode(value: Any) -> Any:
 
 def is_valid(value: Any) -> bool:
     """Whether there is no lone surrogate in it."""
-    if isinstance(value, str):
-        if value.isascii():  # known to every string, so no look at its characters
-            return True
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return False
-        return True
-    if isinstance(value, dict):
-        return all(map(is_valid, value)) and all(map(is_valid, value.values()))
-    return not isinstance(value, list) or all(map(is_valid, value))
+    parts = [value]
+    for part in parts:
+        if isinstance(part, str):
+            if part.isascii():  # known to every string, so no look at its characters
+                continue
+            try:
+                part.encode()
+            except UnicodeEncodeError:
+                return False
+        elif isinstance(part, dict):
+            parts += part
+            parts += part.values()
+        elif isinstance(part, list):
+            parts += part
+    return True

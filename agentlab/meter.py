@@ -6,8 +6,9 @@ billed. Each call is kept once, under the message it made; if a stream of events
 more than once (snapshots while it grew), the last one counts.
 
 A call of a model without a known price has no dollars, and then neither has a sum that contains
-it; what is known is shown beside it. What an attempt used that broke off stands in no reply, so the
-server may have billed a little more than a meter can know; it says how many there were.
+it; what is known is shown beside it. An attempt that broke off counts as far as it told; what the
+server wrote after that, or for a call that was cancelled, no meter can know, so it says how many of
+them there were.
 
 Built in chapter 09.
 """
@@ -71,7 +72,7 @@ class CostMeter(Tabular):
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.lost = 0  # attempts that failed and were made again
+        self._failed = 0  # attempts that failed and were made again, and side calls without answer
         self._calls: dict[Any, Call] = {}
         self._last: dict[str, Any] = {}  # of each agent, the key of its last call
         self._runs: dict[str, int] = {}
@@ -96,6 +97,11 @@ class CostMeter(Tabular):
     def calls(self) -> list[Call]:
         """Every call, in the order in which they were first told of."""
         return list(self._calls.values())
+
+    @property
+    def lost(self) -> int:
+        """Attempts without a whole reply: failed, cancelled, or not answered yet."""
+        return self._failed + sum(self._open.values())
 
     @property
     def total(self) -> Line:
@@ -129,8 +135,8 @@ class CostMeter(Tabular):
         if total.unpriced and total.known_usd:
             notes.append(f"the others cost {dollars(total.known_usd)}")
         if self.lost:
-            failed = f"attempts that failed and were made again: {self.lost}"
-            notes.append(f"{failed} (not counted; billed if a reply had begun)")
+            without = f"attempts without a whole reply: {self.lost}"
+            notes.append(f"{without} (counted as far as they told)")
         return Table("What was spent", columns, rows, words=BY, notes=notes)
 
     # what each type of event does
@@ -158,6 +164,10 @@ class CostMeter(Tabular):
         data = event.data
         model, batch = str(data.get("model") or ""), bool(data.get("batch"))
         used = Usage.from_dict(data.get("usage") or {})
+        retries = data.get("retries")
+        self._failed += len(retries) if isinstance(retries, list) else 0
+        if not used.total_tokens:
+            self._failed += 1
         cost = _dollars(data.get("cost_usd"))
         if cost is None:
             cost = price(used, model, batch=batch)
@@ -165,7 +175,7 @@ class CostMeter(Tabular):
         self._calls["side", len(self._calls)] = Call(event.agent, purpose, model, used, cost, batch)
 
     def _retry(self, event: Event) -> None:
-        self.lost += 1
+        self._failed += 1
 
     def _turn_start(self, event: Event) -> None:
         self._open[event.agent] = self._open.get(event.agent, 0) + 1

@@ -46,6 +46,7 @@ class Endpoint:
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     simulator: Simulator | None = field(default=None, repr=False)
     spent_usd: float = field(default=0.0, init=False)
+    reserved_usd: float = field(default=0.0, init=False, repr=False)  # requests under way may cost
     unpriced: str = field(default="", init=False, repr=False)  # a model that was asked for
     charged: set[str] = field(default_factory=set, init=False, repr=False)  # replies of batches
 
@@ -121,7 +122,8 @@ def connect(
             "Scenarios are played by the simulator only; leave the endpoint or the scenario out."
         )
     if to == "anthropic":
-        return _anthropic(model, _budget(budget_usd))
+        budget_usd = _budget(budget_usd)
+        return _anthropic(model, DEFAULT_BUDGET_USD if budget_usd is None else budget_usd)
     if to.startswith(("http://", "https://")):
         return _server(to, model, budget_usd)
     raise ProviderError(
@@ -184,7 +186,7 @@ def _server(url: str, model: str | None, budget_usd: float | None) -> Endpoint:
     if not model:
         raise ProviderError(f"Say which model {url} should use: connect({url!r}, model='...').")
     if model in prices():
-        budget_usd = _number("AGENTLAB_BUDGET_USD", budget_usd)
+        budget_usd = _budget(budget_usd)
     elif budget_usd is not None:
         raise ProviderError(
             f"There is no price for the model {model!r}, so no budget could be kept; leave it out."
@@ -194,11 +196,9 @@ def _server(url: str, model: str | None, budget_usd: float | None) -> Endpoint:
     return Endpoint(url, url, model, key, RealClock(), budget_usd=budget_usd)
 
 
-def _budget(given: float | None) -> float:
+def _budget(given: float | None) -> float | None:
     budget = _number("AGENTLAB_BUDGET_USD", given)
-    if budget is None:
-        return DEFAULT_BUDGET_USD
-    if budget <= 0:
+    if budget is not None and not budget > 0:  # "not a number" is no budget either
         raise ProviderError(
             f"A budget of ${budget:g} allows nothing; give a positive number of dollars."
         )

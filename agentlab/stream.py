@@ -17,6 +17,7 @@ from agentlab.costs import Usage, context_tokens, latest, price_reply
 from agentlab.failures import StreamIncomplete
 from agentlab.messages import Block, Message, distinct_ids
 from agentlab.retry import Tries
+from agentlab.tokens import count_content
 
 if TYPE_CHECKING:
     from agentlab.loop import Setup
@@ -58,6 +59,22 @@ class Reply:
     def cost_usd(self, model: str) -> float | None:
         """Dollars of this reply, None if the price is not known. ``model``: the one asked for."""
         return price_reply(self._usage, model)
+
+    def broken_off(self, model: str) -> dict[str, Any]:
+        """What an attempt used that broke off, as data of a side call; {} if it had not begun.
+
+        The server told its prompt at the start. What it wrote is estimated from what arrived.
+        """
+        if not self.id:
+            return {}
+        written = max(count_content(self.blocks), self._usage.get("output_tokens") or 0)
+        usage = latest(self._usage, {"output_tokens": written})
+        return {
+            "purpose": "broken off",
+            "model": self.model,
+            "usage": Usage.from_api(usage).to_dict(),
+            "cost_usd": price_reply(usage, model),
+        }
 
     def calls(self) -> list[Block]:
         """The tool calls, in order."""
@@ -167,7 +184,8 @@ async def stream_reply(
 
     A passing failure is repeated as `Retry` says, with a ``model.retry`` piece before each wait:
     the whole request, since half a reply cannot be gone on with. What had been shown of the
-    attempt is void. Raises the SDK's error when it gives up, or ComeBackLater.
+    attempt is void, but it has cost: a ``model.side_call`` piece tells how much. Raises the SDK's
+    error when it gives up, or ComeBackLater.
     """
     import anthropic
 
@@ -193,6 +211,8 @@ async def stream_reply(
                 raise StreamIncomplete("the stream ended before the message was complete")
             return
         except Exception as error:
+            if lost := reply.broken_off(setup.model):
+                yield "model.side_call", lost
             again = tries.after(error)
             if again is None:
                 raise

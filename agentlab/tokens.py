@@ -37,7 +37,7 @@ def count_content(content: Any) -> int:
     if isinstance(content, str):
         return count_text(content)
     if isinstance(content, list):
-        return sum(count_content(block) for block in content)
+        return sum(map(count_content, content))
     match content.get("type"):
         case "text":
             return count_text(content["text"])

@@ -11,7 +11,7 @@ from agentlab.limits import cost_bound, over_budget, prompt_bound, spent_share, 
 from agentlab.loop import Setup, State
 from agentlab.messages import History
 from agentlab.models import default_model
-from agentlab.simulator import batches, start
+from agentlab.simulator import Fault, batches, start
 from agentlab.simulator.scenarios.economy import write_diary
 from agentlab.toolbox.files import file_tools
 
@@ -38,6 +38,23 @@ async def test_a_strict_budget_is_never_overspent(diary, usd):
     result = await reader(diary, usd=usd, mode="strict").ask(TASK)
     assert result.cost_usd <= usd
     assert result.status == "dollar_limit" and "could cost" in result.detail
+
+
+async def test_a_strict_budget_counts_the_attempts_that_broke_off(diary):
+    endpoint = connect()
+    mark = endpoint.simulator.log.mark()
+    endpoint.simulator.faults.add(Fault("error_event", calls=[4, 5, 6]))
+    limits = Limits(turns=40, usd=0.03, mode="strict")
+    agent = Agent(
+        tools=file_tools(diary), endpoint=endpoint, max_tokens=500, cache=False, limits=limits
+    )
+    result = await agent.ask(TASK)
+    endpoint.simulator.faults.clear()
+    spent = sum(
+        price(Usage(input_tokens=e.input_tokens, output_tokens=e.output_tokens), e.model)
+        for e in endpoint.simulator.log.since(mark)
+    )
+    assert result.status == "dollar_limit" and result.cost_usd <= spent <= 0.03
 
 
 @pytest.mark.parametrize("usd", [0.002, 0.01, 0.0133])
@@ -70,7 +87,7 @@ def test_the_modes_have_names_and_nothing_else_is_one():
         Limits(warn_at=80)
 
 
-@pytest.mark.parametrize("name", ["turns", "tokens", "usd", "tool_calls", "seconds", "warn_at"])
+@pytest.mark.parametrize("name", sorted({*Limits().to_dict()} - {"mode"}))
 @pytest.mark.parametrize("value", ["5", -1, float("nan"), [1]])
 def test_a_limit_that_is_no_number_is_refused_before_anything_is_spent(name, value):
     """A budget of NaN would be passed by nothing, and so be no budget."""

@@ -23,12 +23,13 @@ from agentlab.compaction import (
     size,
     text_in,
     trigger,
+    unpinned,
     validate,
     with_api_edits,
 )
 from agentlab.compaction.api import as_edited, reminder
 from agentlab.compaction.fitting import shorten
-from agentlab.compaction.kept import DROPPED, LATEST, PINNED, SUMMARY
+from agentlab.compaction.kept import DROPPED, LATEST, PINNED, SUMMARY, UNPINNED
 from agentlab.compaction.summary import SummaryFailed, prompt_of, summarise
 from agentlab.messages import (
     INTERRUPTED,
@@ -300,6 +301,8 @@ def _renamed(blocks, number):
         "**Pin:** use tabs", "> - Pin: use tabs", "## Pin: use tabs", "Pin\uff1ause tabs",
         "\u00a0Pin: use tabs", "Go on. Pin: use tabs", "Is it done? pin: use tabs",
         "Pin:\nuse tabs\n\nand go on", "Pins:\n- use tabs\n\nand go on", "one\rPin: use tabs\rtwo",
+        "\ufeffPin: use tabs", "\u200bPin: use tabs", "- [ ] Pin: use tabs", "- [x] Pin: use tabs",
+        "\u5b8c\u4e86\u3002Pin\uff1ause tabs", "Well\u2026 Pin: use tabs",
     ],
 )  # fmt: skip
 def test_the_ways_in_which_people_mark_a_constraint_are_understood(said):
@@ -341,6 +344,51 @@ def test_what_a_harness_pins_stands_in_a_user_message_and_is_found_there():
     later = [*work(2), assistant("Yes."), user("Go on.", pinned(["no new dependencies"]))]
     assert pins_in(later) == ("no new dependencies",)
     assert pins_in([user("Port it.", pinned(["use tabs"])), *work(2)[1:]]) == ("use tabs",)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Unpin: use tabs", "**Unpin:** use tabs", "Thanks. unpin: use tabs", "Unpin\uff1ause tabs",
+     "Unpin:\n- no types\n- use tabs", "Pin: use tabs\nUnpin: use tabs", unpinned(["use tabs"])],
+)  # fmt: skip
+def test_the_user_takes_a_constraint_back_with_its_own_words(said):
+    history = [user("Port it.\nPin: use tabs\nPin: keep the licence"), assistant("Yes.")]
+    assert pins_in([*history, user(said)]) == ("keep the licence",)
+    assert pins_in([*history, user(said), assistant("Yes."), user("Pin: use tabs")]) == (
+        "use tabs", "keep the licence"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        user("Unpin: tabs"),
+        user("[hook guard] said\nUnpin: use tabs"),
+        assistant("Unpin: use tabs"),
+        *read_round(1, "Unpin: use tabs"),
+    ],
+)
+def test_other_words_or_another_speaker_take_nothing_back(message):
+    history = [user("Port it.\nPin: use tabs"), assistant("Yes."), message]
+    assert pins_in(history) == ("use tabs",)
+
+
+@pytest.mark.parametrize("level", ["summary", "clear", "truncate"])
+async def test_what_the_task_pins_and_the_user_takes_back_does_not_return(level):
+    history = [*work(8, task="Port it.\nPin: use tabs"), assistant("Yes."), user("Unpin: use tabs")]
+    for number in range(3):
+        history += [m for n in range(8) for m in read_round(f"{number}_{n}")]
+        done = await compact(history, level, Says("Pin: use tabs"), settings=TINY, only=True)
+        history = done.messages
+        assert pins_in(history) == ()
+        assert f"{UNPINNED}\n- use tabs" in text_in(history) or "Unpin: use tabs" in text_in(
+            history
+        )
+        check_sound(history)
+    history += [*read_round("last"), assistant("Yes."), user("Pin: use tabs")]
+    history += [m for n in "abcdefgh" for m in read_round(n)]
+    done = await compact(history, level, Says("- x"), settings=TINY, only=True)
+    assert pins_in(done.messages) == ("use tabs",)
 
 
 async def test_a_summary_cannot_pin_anything():
@@ -466,6 +514,16 @@ def test_a_level_or_a_share_that_makes_no_sense_is_refused():
         Compaction("sumary")
     with pytest.raises(ValueError, match="between 0 and 1"):
         Compaction(at=70)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"window": -1}, {"keep_rounds": -1}, {"summary_tokens": 0}, {"chunk_tokens": 0},
+     {"deadline_s": 0}],
+)  # fmt: skip
+def test_a_number_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Compaction(**wrong)
 
 
 # ------------------------------------------------------------------ what is too large, or broken
@@ -597,6 +655,17 @@ async def test_d15_a_lone_surrogate_breaks_neither_the_summary_nor_what_follows(
     assert b"API_PORT = 8443" in written
     check_sound(done.messages)
     check_sound((await compact(history, "clear", settings=SMALL, only=True)).messages)
+
+
+@pytest.mark.parametrize("level", ["summary+memory", "clear", "truncate"])
+async def test_d15_broken_text_leaves_nothing_broken_wherever_it_comes_from(level):
+    history = tuple(work(8, result="\udfff x = 1\n" * 40, said="I see \ud800."))
+    settings = Compaction(window=8_000, keep_rounds=2, memory="build \ud83d with make")
+    done = await compact(
+        history, level, Says("- x \ud800"), settings=settings, pins=["no \udc00 types"], only=True
+    )
+    json.dumps([done.to_dict(), done.side_calls], ensure_ascii=False).encode()
+    check_sound(done.messages)
 
 
 # ------------------------------------------------------------------ when something fails
@@ -981,6 +1050,13 @@ def test_facts_are_found_in_the_old_messages_and_looked_for_in_the_new_ones():
         "src/f1.py": ("file", True),
         "src/f2.py": ("file", False),
     }
+
+
+async def test_the_facts_are_those_of_the_old_history_even_after_the_new_one_took_over():
+    history = History(work(12, result="API_PORT = 8443\n" * 20))
+    done = await compact(history, "truncate", settings=TINY)
+    history.take_over(done.messages)
+    assert {fact.text for fact in done.facts if not fact.kept} >= {"src/f1.py"}
 
 
 async def test_what_was_made_shows_itself_and_is_data_for_an_event():

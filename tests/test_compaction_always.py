@@ -30,7 +30,8 @@ TASK = "Port module X to Rust.\nPin: never touch legacy/"
 READ = {"name": "Read", "input_schema": {"type": "object", "properties": {"path": {}}}}
 TEXTS = st.sampled_from(
     ["Do it.", "Pin: use tabs", "What did the log say?", "[Summary of the conversation so far]",
-     "[What the user asked last, word for word:]", "lone \ud83d half", "è già così — 数据"]
+     "[What the user asked last, word for word:]", "lone \ud83d half", "è già così — 数据",
+     "Unpin: use tabs", "Unpin: never touch legacy/"]
 )  # fmt: skip
 RESULTS = st.tuples(st.sampled_from([0, 3, 200, 2_000]), st.booleans())
 TURNS = st.builds(
@@ -123,6 +124,7 @@ class Run:
         normalise(self.history)
         self.asked = text_in([user(said)]).replace("\ud83d", "\ufffd")
         self.pins |= set(pins_in([user(said)]))
+        self.pins.discard(said.removeprefix("Unpin: "))
 
     def turn(self, thinks, says, results, content=None):
         if self.history[-1]["role"] == "assistant":
@@ -186,6 +188,7 @@ class Run:
         assert self.asked in texts
         assert validate(self.history) == []
         everything = text_in(self.history)
+        assert set(pins_in(self.history)) == self.pins
         assert all(pin in everything for pin in self.pins)
         everything.encode()
 

@@ -8,12 +8,14 @@ import httpx2
 import pytest
 
 from agentlab.agent import Agent
-from agentlab.compaction import Compaction, size, text_in, validate
+from agentlab.compaction import Compaction, pinned, pins_in, size, text_in, validate
+from agentlab.compaction.kept import UNPINNED
 from agentlab.events import EVENTS
 from agentlab.hooks import Hooks, on
-from agentlab.messages import text_of
+from agentlab.messages import text, text_of
 from agentlab.providers import connect
 from agentlab.side_calls import SideCallFailed, SideCalls
+from agentlab.stream import Reply
 from agentlab.tools import tool
 from agentlab.transcript import history_of, load
 
@@ -212,3 +214,93 @@ async def test_a_pin_is_told_with_the_next_task_and_only_once():
     await made.ask("hello again")
     told = [text_of(m) for m in made.history if m["role"] == "user"]
     assert sum("- use tabs" in text for text in told) == 1
+
+
+async def test_a_pin_that_is_taken_back_is_told_with_the_next_task_and_only_once():
+    made = agent()
+    made.pin("use tabs")
+    await made.ask("hello\nPin: no new types")
+    assert set(made.pins) == {"no new types", "use tabs"}
+    made.unpin("use tabs")
+    made.unpin(" no new types ")
+    assert made.pins == ()
+    await made.ask("hello again")
+    await made.ask("and again")
+    told = [text_of(m) for m in made.history if m["role"] == "user"]
+    assert [text.count(UNPINNED) for text in told] == [0, 1, 0]
+    assert made.pins == pins_in(made.history) == ()
+
+
+async def test_a_pin_that_is_taken_back_stays_away_after_compaction_and_resume(tmp_path):
+    made = agent(transcript=tmp_path / "run.jsonl")
+    made.pin("use tabs")
+    await made.ask("hello\nPin: never touch legacy/")
+    made.unpin("never touch legacy/")
+    events = await events_of(made)
+    assert of(events, "context.compacted")
+    assert of(events, "session.end")[0].text == f"All {FILES} read; pinned: True"
+    again = Agent.resume(tmp_path / "run.jsonl", tools=[look], compaction=Compaction(window=16_000))
+    assert again.pins == ("use tabs",)
+    await again.compact()
+    assert again.pins == ("use tabs",)
+
+
+async def test_what_is_pinned_again_holds_again():
+    made = agent()
+    made.pin("use tabs")
+    made.unpin("use tabs")
+    made.pin("use tabs")
+    await made.ask("hello")
+    made.unpin("use tabs")
+    await made.ask("hello again")
+    await made.ask("Pin: use tabs")
+    await made.ask("and again")
+    assert made.pins == pins_in(made.history) == ("use tabs",)
+
+
+async def test_the_user_may_take_back_what_was_pinned_from_code(tmp_path):
+    made = agent(transcript=tmp_path / "run.jsonl")
+    made.pin("use tabs")
+    made.pin("never touch legacy/")
+    await made.ask("hello")
+    events = await events_of(made, f"{TASK}\nUnpin: use tabs")
+    front = of(events, "context.compacted")[-1].messages[0]["content"]
+    assert text(pinned(["never touch legacy/"])) in front
+    assert made.pins == pins_in(made.history) == ("never touch legacy/",)
+    made.pin("use tabs")
+    await made.ask("hello")
+    again = Agent.resume(tmp_path / "run.jsonl", tools=[look])
+    assert set(again.pins) == set(made.pins) == {"never touch legacy/", "use tabs"}
+
+
+async def test_a_pin_waits_for_a_task_that_a_hook_lets_through():
+    answers = iter([None, {"decision": "block", "reason": "no"}, None])
+    made = agent(hooks=Hooks([on("UserPromptSubmit", "", lambda event: next(answers))]))
+    made.pin("use tabs")
+    await made.ask("hello")
+    made.unpin("use tabs")
+    made.pin("no new types")
+    assert (await made.ask("hello")).status == "blocked"
+    assert pins_in(made.history) == ("use tabs",)
+    await made.ask("hello")
+    assert made.pins == pins_in(made.history) == ("no new types",)
+
+
+def test_what_is_not_pinned_cannot_be_taken_back_and_the_error_says_what_can():
+    made = agent()
+    made.pin("use tabs")
+    with pytest.raises(ValueError, match=r"not pinned: 'tabs'; pinned: use tabs"):
+        made.unpin("tabs")
+
+
+async def test_a_call_id_is_never_used_again_though_its_call_was_dropped(monkeypatch):
+    taken = []
+    mend = Reply.distinct_ids
+    monkeypatch.setattr(
+        Reply, "distinct_ids", lambda reply, seen: (taken.append(set(seen)), mend(reply, seen))
+    )
+    made = agent()
+    events = await events_of(made)
+    assert of(events, "context.compacted")
+    calls = {event.tool_use_id for event in of(events, "tool.execution_start")}
+    assert len(calls) == FILES and calls <= taken[-1]  # a preview belongs to an id

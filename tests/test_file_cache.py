@@ -199,3 +199,15 @@ def test_a_span_that_was_shown_is_known_however_it_is_asked_for(cache):
     read(cache, A, b"0123456789", ALL, (0, 10))
     assert cache.shows(A, b"0123456789", (0, 10))
     assert not cache.shows(A, b"0123456789", (0, 5))
+
+
+def test_a_text_that_another_conversation_read_is_sent_again(cache):
+    cache.used_by("one")
+    read(cache, A, b"text")
+    cache.used_by("one")
+    assert cache.shows(A, b"text", ALL)
+    child = cache.clone()
+    child.used_by("child")
+    assert child.shows(A, b"text", ALL)
+    cache.used_by("other")
+    assert not cache.shows(A, b"text", ALL) and cache.state(A, b"text") == "partial"

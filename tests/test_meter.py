@@ -11,6 +11,7 @@ from agentlab.costs import Usage, context_tokens, price, price_reply
 from agentlab.events import Event
 from agentlab.meter import CostMeter
 from agentlab.models import default_model, small_model
+from agentlab.retry import Retry
 from agentlab.side_calls import SideCallFailed, SideCalls
 from agentlab.simulator import Fault, batches, start
 from agentlab.tables import THIN
@@ -99,6 +100,23 @@ async def test_agents_that_work_at_the_same_time_are_all_counted(names):
     assert meter.total.usd == pytest.approx(usd) and meter.lost == 1
 
 
+@pytest.mark.parametrize("retry", [Retry(), Retry({})], ids=["once", "for good"])
+@pytest.mark.parametrize("kind", ["cut_clean", "cut_dirty", "error_event"])
+async def test_an_attempt_that_broke_off_is_counted_as_far_as_it_told(kind, retry):
+    endpoint = connect()
+    mark = endpoint.simulator.log.mark()
+    endpoint.simulator.faults.add(Fault(kind, calls=[1]))
+    agent = Agent(endpoint=endpoint, tools=[calculator], retry=retry)
+    result = await agent.ask("What is 12 * 7?")
+    endpoint.simulator.faults.clear()
+    usage, usd = billed(endpoint.simulator.log, mark)
+    meter = CostMeter.of(result.events)
+    assert meter.total.usage.prompt_tokens == usage.prompt_tokens
+    assert result.cost_usd == pytest.approx(meter.total.usd)
+    assert 0 < meter.total.usd <= usd
+    assert ("broken off",) in [line.name for line in meter.by("purpose")]
+
+
 def test_a_foreign_transcript_is_read_as_far_as_it_makes_sense():
     """Ids, prices and counts of any type: what is no number counts as not told."""
     call = {"usage": {"input_tokens": 1_000, "output_tokens": "?"}, "model": SONNET}
@@ -108,9 +126,10 @@ def test_a_foreign_transcript_is_read_as_far_as_it_makes_sense():
             Event("assistant.message", 0.0, 1, "main", {**call, "id": ["m", 1]}),
             Event("assistant.turn_end", 0.0, 1, "main", {"cost_usd": "x"}),
             Event("model.side_call", 0.0, 1, "main", side),
+            Event("model.side_call", 0.0, 1, "main", {**side, "usage": "none", "retries": 3}),
         ]
     )
-    assert meter.total.usd == pytest.approx(0.002) and meter.total.calls == 2
+    assert meter.total.usd == pytest.approx(0.002) and meter.total.calls == 3
     assert "side call" in str(meter)
 
 
@@ -194,9 +213,19 @@ def test_it_shows_itself_as_a_table():
     assert meter._repr_html_().count("<tr>") == 4
 
 
-def test_attempts_that_failed_are_not_counted_but_said():
-    retry = Event("model.retry", 0.0, 1, "main", {"attempt": 2, "reason": "", "wait_s": 1.0})
-    assert "were made again: 1" in str(CostMeter.of([retry]))
+RETRY = {"attempt": 2, "reason": "", "wait_s": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("type", "data"),
+    [("model.retry", RETRY),
+     ("assistant.turn_start", {}),  # and no message: it was cancelled, or failed for good
+     ("model.side_call", {"purpose": "summary", "model": HAIKU, "usage": {}}),
+     ("model.side_call", {"model": HAIKU, "usage": {"input_tokens": 1}, "retries": [RETRY]})],
+)  # fmt: skip
+def test_attempts_without_a_whole_reply_are_said(type, data):
+    meter = CostMeter.of([Event(type, 0.0, 1, "main", data)])
+    assert meter.lost == 1 and "without a whole reply: 1" in str(meter)
 
 
 def test_an_empty_meter_has_spent_nothing():

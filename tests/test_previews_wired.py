@@ -40,8 +40,12 @@ async def test_a_child_sends_the_same_bytes_as_its_parent(tmp_path):
     await parent.ask(get("almanac").example)
     child = Agent(tools=tools, previews=parent.previews, endpoint=endpoint, history=parent.history)
     assert json.dumps(list(child.history)) == json.dumps(list(parent.history))
-    assert child.previews.state == parent.previews.state
+    decided = parent.previews.state
+    assert child.previews.state == decided
     await child.ask("How much is 6*7?")
+    assert len(child.previews.state) > len(decided)
+    assert parent.previews.state == decided  # and `previews`, which both were given, knows none
+    assert len(previews.state) == 0
     sent = json.dumps(list(child.history)[: len(parent.history)])
     assert sent == json.dumps(list(parent.history))
 
@@ -57,3 +61,20 @@ async def test_after_a_cancelled_run_a_file_is_sent_again(tmp_path):
     await asyncio.gather(run, return_exceptions=True)
     path = tmp_path.resolve() / "notes" / "rain.md"
     assert not read.shows(path, path.read_bytes(), (1, None, 1))
+
+
+async def test_a_child_with_nothing_before_it_is_sent_the_text(tmp_path):
+    endpoint, words = connect(), "How many words does notes/rain.md have?"
+    parent = Agent(tools=workspace(tmp_path), endpoint=endpoint)
+    await parent.ask(words)
+    known = parent.tools["Read"].cache.clone()
+    child = Agent(tools=toolbox(tmp_path, shell=False, cache=known), endpoint=endpoint)
+    assert (await child.ask(words)).text == "notes/rain.md has 6 words."
+
+
+async def test_two_conversations_with_the_same_tools_each_get_the_text(tmp_path):
+    tools, endpoint = workspace(tmp_path), connect()
+    first, second = (Agent(tools=tools, endpoint=endpoint) for _ in range(2))
+    for agent in (first, second, first):
+        result = await agent.ask("How many words does notes/rain.md have?")
+        assert result.text == "notes/rain.md has 6 words."

@@ -1,10 +1,14 @@
 """Choosing the endpoint, and no money by surprise."""
 
+import asyncio
+
 import pytest
 
 from agentlab import Agent
 from agentlab.client import BudgetSpent
 from agentlab.costs import Usage, price
+from agentlab.limits import Limits
+from agentlab.models import default_model
 from agentlab.providers import DEFAULT_BUDGET_USD, ProviderError, connect
 from agentlab.simulator import start
 
@@ -133,14 +137,37 @@ def test_every_request_is_counted_by_hand_or_by_agent(paid):
 
 
 def test_nothing_is_sent_once_the_budget_is_spent(paid):
-    endpoint = connect("anthropic", budget_usd=0.0001)
+    endpoint = connect("anthropic", budget_usd=0.006)
     client = endpoint.sync_client()
     question = [{"role": "user", "content": "Hello! Who are you?"}]
-    client.messages.create(model=endpoint.model, max_tokens=500, messages=question)
-    sent = len(paid.log)
+    with pytest.raises(BudgetSpent, match="could cost"):
+        client.messages.create(model=endpoint.model, max_tokens=5_000, messages=question)
+    assert len(paid.log) == 0
     with pytest.raises(BudgetSpent, match="budget_usd"):
-        client.messages.create(model=endpoint.model, max_tokens=500, messages=question)
-    assert len(paid.log) == sent
+        for _ in range(50):
+            client.messages.create(model=endpoint.model, max_tokens=500, messages=question)
+    assert 0 < len(paid.log) < 50 and endpoint.spent_usd <= 0.006
+    assert endpoint.reserved_usd == pytest.approx(0)
+
+
+async def test_agents_that_share_a_budget_keep_it_together_and_wait_for_each_other(paid):
+    endpoint = connect("anthropic", budget_usd=0.05)
+    limits = Limits(usd=1.0)
+    agents = [Agent(endpoint=endpoint, limits=limits, max_tokens=2_000) for _ in range(8)]
+    results = await asyncio.gather(*(agent.ask("Hello! Who are you?") for agent in agents))
+    assert {result.status for result in results} == {"completed"}  # three at a time
+    while results[0].ok:
+        results = await asyncio.gather(*(agent.ask("And now?") for agent in agents))
+    assert {result.status for result in results} <= {"completed", "dollar_limit"}
+    assert endpoint.spent_usd <= 0.05
+
+
+@pytest.mark.parametrize("to", ["anthropic", "server"])
+@pytest.mark.parametrize("budget", [float("nan"), 0, -1])
+def test_what_is_no_budget_is_refused(paid, to, budget):
+    where = {"model": default_model(), "to": paid.base_url if to == "server" else to}
+    with pytest.raises(ProviderError, match="positive"):
+        connect(**where, budget_usd=budget)
 
 
 def test_an_agent_stops_before_a_request_that_could_pass_the_budget(paid):

@@ -20,7 +20,7 @@ from agentlab.compaction.api import with_api_edits
 from agentlab.compaction.compacting import CannotCompact, Compacted, compact
 from agentlab.compaction.comparing import Comparison, compare_levels
 from agentlab.compaction.facts import Fact, facts_in, text_in
-from agentlab.compaction.kept import head_of, pinned, pins_in
+from agentlab.compaction.kept import head_of, pinned, pins_in, unpinned
 from agentlab.compaction.levels import Plan, Room, build, clear, plan
 from agentlab.compaction.rounds import cut, open_calls, rounds, validate
 from agentlab.compaction.settings import LEVELS, Compaction, due, size, trigger
@@ -30,5 +30,5 @@ __all__ = [
     "LEVELS", "CannotCompact", "Compacted", "Compaction", "Comparison", "Fact", "Plan", "Room",
     "build", "clear", "compact", "compare_levels", "cut", "due", "facts_in", "head_of",
     "open_calls", "pinned", "pins_in", "plan", "rounds", "size", "summarise", "text_in", "trigger",
-    "validate", "with_api_edits",
+    "unpinned", "validate", "with_api_edits",
 ]  # fmt: skip

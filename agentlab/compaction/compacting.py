@@ -173,14 +173,12 @@ async def compact(
         raise CannotCompact("there is nothing to compact yet")
     if open_calls(history):
         raise CannotCompact("a tool call has no result yet; after it there is time")
-    if not is_valid(history):
-        history = [valid_unicode(message) for message in history]
     sizes = [count_message(message) for message in history]
     estimate = overhead + sum(sizes)
     before = tokens or estimate
     window = window or settings.window or before + max_tokens
     limit, most = _limits(settings, reason, before, window, max_tokens)
-    pins = (*settings.pins, *pins)
+    pins = tuple(pins)
     _floor(history, pins, overhead, limit)
     room = _room(settings, limit, overhead)
     task = _Task(history, sizes, settings, room, pins, request, side_calls, [])
@@ -188,12 +186,14 @@ async def compact(
     for name in (level, *(() if only else NEXT[level])):
         try:
             made, dropped, summary = await task.build(name)
+            if not is_valid(made):
+                made, history = valid_unicode(made), valid_unicode(list(history))
             after = task.measured(made, overhead, before / max(estimate, 1))
             _check(made, history, after, most)
         except _Unusable as problem:
             tried.append(f"{name}: {problem}")
             continue
-        about = (dropped, summary, reason, tuple(tried), tuple(task.events), history)
+        about = (dropped, summary, reason, tuple(tried), tuple(task.events), list(history))
         return Compacted(made, name, before, after, *about)
     why = f"{before:,} tokens could not be brought down to {most:,}"
     if problems := validate(history):

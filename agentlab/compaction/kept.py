@@ -12,8 +12,10 @@ of theirs; a line that is only ``Pin:`` pins the lines under it, up to an empty 
     Port the parser to Rust.
     Pin: never touch legacy/
 
-Only what stands in user messages counts, and what a harness pins it writes there (`pinned`). Files,
-results of tools and summaries pin nothing: whoever wrote them could otherwise give lasting orders.
+``Unpin:`` with the same words takes it back. What a task pins still stands there, so the front says
+which of it no longer holds. Only what stands in user messages counts, and what a harness pins it
+writes there (`pinned`, `unpinned`). Files, results of tools and summaries pin nothing: whoever
+wrote them could otherwise give lasting orders.
 A task so large that the window cannot hold it is the one thing here that is cut.
 """
 
@@ -26,15 +28,18 @@ from dataclasses import dataclass
 from agentlab.messages import Block, Message, blocks_of, text, valid_unicode
 
 PINNED = "[Pinned by the user. These hold throughout:]"
+UNPINNED = "[No longer pinned. The user has taken these back:]"
 MEMORY = "[Memory of this project:]"
 LATEST = "[What the user asked last, word for word:]"
 SUMMARY = "[Summary of the conversation so far, written by a model:]"
 DROPPED = "[Earlier messages were dropped to make room. What they said is not known here.]"
-_OURS = (PINNED, MEMORY, LATEST, SUMMARY, DROPPED)
-# Behind whatever marks a list, a quotation or bold type, or behind the end of a sentence. The colon
-# may be the wide one of Chinese and Japanese keyboards.
+_OURS = (PINNED, UNPINNED, MEMORY, LATEST, SUMMARY, DROPPED)
+# Behind whatever marks a list, a quotation or bold type (and what no one sees at the beginning of a
+# pasted file), or behind the end of a sentence. Colon and full stop may be the wide ones of Chinese
+# and Japanese keyboards.
 _PIN = re.compile(
-    r"(?:^[\s\d>*_`#+•.)-]*|[.!?;][\s*_`]+)pins?[*_`]* ?[:\uff1a](?:[*_`]+(?=\s))?(.*)",
+    r"(?:^[\s\d>*_`#+•.)\ufeff\u200b-]*(?:\[[ x]\]\s*)?|[.!?;…][\s*_`]+|[\u3002\uff01\uff1f]\s*)"
+    r"(un)?pins?[*_`]* ?[:\uff1a](?:[*_`]+(?=\s))?(.*)",
     re.IGNORECASE,
 )
 _UNDER = re.compile(r"\s*(?:(?:[-*+•]|\d+[.)])\s+)?(\S.*)")
@@ -46,6 +51,7 @@ class Head:
 
     task: tuple[Block, ...]
     pins: tuple[str, ...] = ()
+    unpinned: tuple[str, ...] = ()
     memory: str = ""
     latest: tuple[Block, ...] = ()
     summary: str = ""  # with its line in brackets
@@ -56,6 +62,8 @@ class Head:
         blocks = list(self.task)
         if self.pins:
             blocks.append(text(pinned(self.pins)))
+        if self.unpinned:
+            blocks.append(text(unpinned(self.unpinned)))
         if self.memory.strip():
             blocks.append(text(f"{MEMORY}\n{self.memory.strip()}"))
         if self.latest:
@@ -95,6 +103,7 @@ def opening(messages: Sequence[Message]) -> Opening:
     head = Head(
         task=tuple(parts[""]),
         pins=_listed(said(PINNED)),
+        unpinned=_listed(said(UNPINNED)),
         memory=said(MEMORY).removeprefix(MEMORY).strip(),
         latest=tuple(parts.get(LATEST, [])),
         summary=said(SUMMARY),
@@ -119,7 +128,9 @@ def head_of(
     found = opening(messages)
     index, latest = _latest(messages, found, valid_unicode(request))
     latest = () if index >= first else latest
-    return Head(found.head.task, pins_in(messages, pins), memory, latest)
+    known = _all_pins(messages, pins)
+    gone = tuple(pin for pin, holds in known.items() if not holds)
+    return Head(found.head.task, _holding(known), gone, memory, latest)
 
 
 def pinned(pins: Iterable[str]) -> str:
@@ -127,15 +138,42 @@ def pinned(pins: Iterable[str]) -> str:
     return "\n".join([PINNED, *(f"- {pin}" for pin in pins)])
 
 
+def unpinned(pins: Iterable[str]) -> str:
+    """Constraints that hold no longer, as a harness writes them into a user message."""
+    return "\n".join([UNPINNED, *(f"- {pin}" for pin in pins)])
+
+
 def pins_in(messages: Sequence[Message], more: Iterable[str] = ()) -> tuple[str, ...]:
     """Every pinned constraint of a history, the oldest first, each once; ``more`` are added."""
+    return _holding(_all_pins(messages, more))
+
+
+def _holding(pins: dict[str, bool]) -> tuple[str, ...]:
+    return tuple(pin for pin, holds in pins.items() if holds)
+
+
+def _all_pins(messages: Sequence[Message], more: Iterable[str]) -> dict[str, bool]:
+    """Every constraint that was ever pinned, and whether it holds: what was said last counts."""
     found = opening(messages)
-    blocks = [*found.head.task, *found.head.latest, *found.after]
-    blocks += [b for m in messages[found.stop :] if m["role"] == "user" for b in blocks_of(m)]
-    marked = [pin for block in blocks if _is_own(block) for pin in _pinned_in(block["text"])]
-    given = [line.strip() for pin in more for line in pin.split("\n")]
-    pins = (valid_unicode(pin) for pin in (*found.head.pins, *marked, *given) if pin)
-    return tuple(dict.fromkeys(pins))
+    later = [b for m in messages[found.stop :] if m["role"] == "user" for b in blocks_of(m)]
+    said = [(pin, True) for pin in found.head.pins]
+    said += _said_in(found.head.task)
+    said += [(pin, False) for pin in found.head.unpinned]
+    said += _said_in((*found.head.latest, *found.after, *later))
+    said += [(line.strip(), True) for pin in more for line in pin.split("\n")]
+    pins: dict[str, bool] = {}
+    for pin, holds in said:
+        pin = valid_unicode(pin)
+        if pin and (holds or pin in pins):
+            pins[pin] = holds
+    return pins
+
+
+def _said_in(blocks: Iterable[Block]) -> Iterator[tuple[str, bool]]:
+    """What the user pins (True) and takes back (False), in order."""
+    for block in blocks:
+        if _is_own(block):
+            yield from _pins_of(block["text"])
 
 
 def _latest(
@@ -165,19 +203,22 @@ def _is_own(block: Block) -> bool:
     return block["type"] == "text" and not block["text"].startswith(("[hook ", "<system-reminder"))
 
 
-def _pinned_in(said: str) -> Iterator[str]:
-    if said.startswith(PINNED):
-        yield from _listed(said)
+def _pins_of(said: str) -> Iterator[tuple[str, bool]]:
+    if said.startswith((PINNED, UNPINNED)):
+        yield from ((pin, said.startswith(PINNED)) for pin in _listed(said))
         return
     under = False  # a line that says only "Pin:"
+    holds = True
     for line in re.split(r"\r\n?|\n", said):
         if found := _PIN.search(line):
-            under = not found[1].strip()
+            holds, pin = not found[1], found[2].strip()
+            under = not pin
         else:
             found = _UNDER.match(line) if under else None
             under = bool(found)
-        if found and (pin := found[1].strip()):
-            yield pin
+            pin = found[1].strip() if found else ""
+        if pin:
+            yield pin, holds
 
 
 def _listed(block: str) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def _bound(block: Block) -> bool:
 
 def _cut(messages: Sequence[Message], room: Room) -> int:
     def size(message: Message) -> int:
-        return count_message(lean(message, room.tail))
+        return int(min(count_message(lean(message)), room.tail))  # a larger one is cut to that
 
     return cut(messages, room.rounds, room.tail, size)
 

@@ -47,12 +47,17 @@ class Compaction:
     deadline_s: float = 60.0  # for each call of the small model
     memory: str = ""  # of the project, for "summary+memory"
     instructions: str = ""  # for the summary: what matters above all
-    pins: tuple[str, ...] = ()
     api_summary: bool = False  # at level "api": the API may also write a summary of its own
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise ValueError(f"there is no level {self.level!r}; there is: {', '.join(LEVELS)}")
+        least = min(self.summary_tokens, self.chunk_tokens, self.deadline_s, self.window or 1)
+        if least <= 0 or self.keep_rounds < 0:
+            raise ValueError(
+                "window, summary_tokens, chunk_tokens and deadline_s are more than 0, and "
+                "keep_rounds is 0 or more"
+            )
         if not 0 < self.share <= 1 or not 0 < self.keep < 1 or not 0 <= self.min_saving < 1:
             raise ValueError("at, keep and min_saving are shares of the whole, between 0 and 1")
 

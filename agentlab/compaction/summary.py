@@ -34,6 +34,7 @@ ABOVE_ALL = "Above all: "
 THINKING_TOKENS = 2_000  # room to think before it writes; it counts as output, too
 PROMPT_TOKENS = 600  # of the prompt around the text
 LEAST_CHUNK = 500
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode  # made once: a long history has many calls
 PROMPT = """\
 {first_line}
 
@@ -170,8 +171,7 @@ def _texts(block: Block, role: str = "user") -> Iterator[Piece]:
         case "text":
             yield role, block["text"]
         case "tool_use" | "server_tool_use":
-            written = json.dumps(block["input"], ensure_ascii=False)
-            yield f"call {block['id']} {block['name']}", written
+            yield f"call {block['id']} {block['name']}", _AS_JSON(block["input"])
         case "tool_result":
             failed = "failed " if block.get("is_error") else ""
             yield f"{failed}result {block['tool_use_id']}", _plain(block)

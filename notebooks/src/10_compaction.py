@@ -444,8 +444,9 @@ for rule in (RULE, f"Pin: {RULE}"):
 
 # %% [markdown] tags=["core"]
 # Nobody was told. The run completed, the answer is right, and the agent has read what it should not. That is why a constraint
-# is pinned (`agent.pin("...")` does the same from code). And it is why a constraint that *must* hold is a rule of the gate
-# (chapter 05): a pin makes sure that the model reads it, not that it obeys.
+# is pinned (`agent.pin("...")` does the same from code; `agent.unpin("...")`, or a line `Unpin: ...` with the same words, takes
+# it back). And it is why a constraint that *must* hold is a rule of the gate (chapter 05): a pin makes sure that the model reads
+# it, not that it obeys.
 #
 # **A threshold below the fixed overhead.** System prompt and tools are in every prompt, and no compaction makes them shorter.
 # If they alone pass the threshold, a naive harness compacts at every turn, for ever.

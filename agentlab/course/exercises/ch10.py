@@ -181,6 +181,12 @@ def _new_case(*case):
             [_head("Port it."), _says("Two.")],
         ),
         _new_case(
+            "the task in a block",
+            [{"role": "user", "content": [{"type": "text", "text": "Port it."}]}, _says("One.")],
+            1,
+            [_head("Port it."), _says("One.")],
+        ),
+        _new_case(
             "pinned lines, and no thinking",
             _LONG,
             4,
@@ -277,6 +283,13 @@ def new_history_with_thinking(messages, cut, summary):
 def new_history_without_task(messages, cut, summary):
     front, *rest = new_history(messages, cut, summary)
     return [{**front, "content": front["content"][-1:]}, *rest]
+
+
+@broken("10.2", "it takes the content of the task for a text, whatever it is")
+def new_history_plain_task(messages, cut, summary):
+    front, *rest = new_history(messages, cut, summary)
+    task = {"type": "text", "text": messages[0]["content"]}
+    return [{**front, "content": [task, *front["content"][1:]]}, *rest]
 
 
 @broken("10.2", "whoever writes Pin: is obeyed, a file and the model too")
