@@ -67,6 +67,7 @@ class Ledger:
         self.warning = ""  # of the last run: that its budget is nearly spent
         self.widest = 1.0  # tokens of the largest call
         self._changed: set[int] = set()
+        self._paid, self._unpriced = 0.0, 0  # dollars, and calls whose price is not known
         self._uncached: float | None = 0.0
         self._open: dict[str, int] = {}
         self.main: str | None = None
@@ -95,7 +96,7 @@ class Ledger:
     @property
     def cost(self) -> float | None:
         """Dollars for all that is counted; None if the price of a call is not known."""
-        return _sum(self.entries)
+        return None if self._unpriced else self._paid
 
     @property
     def uncached(self) -> float | None:
@@ -109,8 +110,10 @@ class Ledger:
 
     @property
     def run_cost(self) -> float | None:
-        """Dollars of the last run."""
-        return _sum(self.entries[self._first :])
+        """Dollars of the last run; None if the price of a call is not known."""
+        run = self.entries[self._first :]
+        costs = [e.cost for e in run if e.state == "priced" and e.kind != "task"]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
     def turns(self) -> int:
@@ -237,10 +240,16 @@ class Ledger:
         self._changed.add(index)
 
     def _settle(self, index: int, cost: Any, event: Event) -> None:
-        entry = self.entries[index]
-        entry.cost = None if cost is None else number(cost)
-        entry.state = "priced"
-        entry.so_far = self.cost
+        """A call is paid for: what it cost, and what the run has cost at that moment.
+
+        The end of a turn says again what its reply has cost; side calls may have come in between.
+        """
+        entry, old = self.entries[index], self.entries[index].cost
+        new, cost = entry.state != "priced", None if cost is None else number(cost)
+        if new or cost != old:
+            self._paid += (cost or 0.0) - (old or 0.0)
+            self._unpriced += (cost is None) - (old is None and not new)
+            entry.cost, entry.state, entry.so_far = cost, "priced", self.cost
         self.events.append(event)
         entry.events = (len(self.events) - 1,)
 
@@ -268,11 +277,6 @@ class Ledger:
     def _close_all(self) -> None:
         for agent in list(self._open):
             self._close(agent)
-
-
-def _sum(entries: list[Entry]) -> float | None:
-    costs = [entry.cost for entry in entries if entry.state == "priced" and entry.kind != "task"]
-    return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
 def buckets(usage: Any) -> dict[str, float]:

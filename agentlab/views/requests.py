@@ -106,6 +106,8 @@ class Compaction:
     dropped: int  # messages
     summary: str
     facts: tuple[Survived, ...]
+    carried: int = 0  # so many blocks of the step before (of this agent) were still there
+    blocks: list[Block] = field(default_factory=list)  # those that followed
     gone: list[Gone] = field(default_factory=list)
     place: int = 0  # in `Wire.steps`
     source: int = 0  # its record
@@ -127,7 +129,7 @@ class Request:
     expected: float  # tokens, by the harness before it was sent
     fresh_prompt: bool  # system and tools are sent for the first time
     echo: int | None  # record of the reply before, which may be among the new messages
-    carried: int = 0  # so many blocks of the request before (of this agent) are sent again
+    carried: int = 0  # so many blocks of the step before (of this agent) are sent again
     blocks: list[Block] = field(default_factory=list)  # those that follow
     ignored: tuple[int, int] = (0, 0)  # from and to: these blocks are ignored by the server
     parts: list[Part] = field(default_factory=list)

@@ -67,7 +67,8 @@ def saved(ledger: Ledger) -> str:
 
 def chart(ledger: Ledger) -> str:
     """Running dollars over the calls, with the ghost line; "" for less than two calls."""
-    entries = [e for e in ledger.entries if e.so_far is not None and e.so_far_uncached is not None]
+    paid = (e for e in ledger.entries if e.so_far is not None and e.so_far_uncached is not None)
+    entries = sorted(paid, key=_moment)  # agents that work side by side pay out of turn
     if len(entries) < 2:
         return ""
     step = max(1, -(-len(entries) // POINTS))
@@ -77,18 +78,19 @@ def chart(ledger: Ledger) -> str:
     top = max(*spent, *ghost)
     if not top:
         return ""
-    said = f"Running cost: {dollars(spent[-1])}"
+    cost, without = dollars(ledger.cost), dollars(ledger.uncached)
+    said = f"Running cost: {cost}"
     lines = ""
     if ledger.caches:
-        said += f"; without the cache it would be {dollars(ghost[-1])}"
+        said += f"; without the cache it would be {without}"
         lines = f'<polyline points="{_points(ghost, top)}" fill="none" stroke="{GHOST}" '
         lines += 'stroke-width="1.5" stroke-dasharray="5 4"/>'
     lines += f'<polyline points="{_points(spent, top)}" fill="none" stroke="{SPENT}" '
     lines += 'stroke-width="2.5"/>'
-    legend = _key("cost so far", SPENT, "solid", dollars(spent[-1]))
+    legend = _key("cost so far", SPENT, "solid", cost)
     if ledger.caches:
         legend += " &#8194;"
-        legend += _key("without cache", GHOST, "dashed", dollars(ghost[-1]))
+        legend += _key("without cache", GHOST, "dashed", without)
     return (
         f'<svg class="agentlab-spend" role="img" aria-label="{esc(said)}" '
         f'viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none" '
@@ -103,12 +105,12 @@ def purposes(ledger: Ledger) -> str:
     lines = by_purpose(ledger)
     if len(lines) < 2:
         return ""
-    names = [("what", "Agent"), ("what", "For"), ("number", "Calls"), ("number", "In"),
+    names = [("who", "Agent"), ("who", "For"), ("number", "Calls"), ("number", "In"),
              ("number", "Out"), ("number", "Cost")]  # fmt: skip
     rows = [f"<tr>{''.join(cell(kind, name, 'th') for kind, name in names)}</tr>"]
     for line in lines[:MOST_LINES]:
         cells = [
-            cell("what", esc(one_line(line.agent, 24))), cell("what", esc(line.purpose)),
+            cell("who", esc(one_line(line.agent, 24))), cell("who", esc(line.purpose)),
             *(cell("number", tokens(n)) for n in (line.calls, line.tokens_in, line.tokens_out)),
             cell("number", _price(line.cost)),
         ]  # fmt: skip
@@ -128,6 +130,11 @@ def purposes_text(ledger: Ledger) -> Iterable[str]:
 
 def _price(cost: float | None) -> str:
     return "not known" if cost is None else dollars(cost)
+
+
+def _moment(entry: Entry) -> tuple[float, float]:
+    """When a call was paid for: what is spent only grows."""
+    return entry.so_far or 0.0, entry.so_far_uncached or 0.0
 
 
 def _points(values: list[float], top: float) -> str:

@@ -115,7 +115,7 @@ class _Stage:
             else:
                 data, metadata = view._repr_mimebundle_()
                 self._places[index].update(data, raw=True, metadata=metadata)
-            view.close()
+            view.done()
 
 
 def _display(view: View, updatable: bool = True) -> Any:

@@ -48,6 +48,7 @@ class View(anywidget.AnyWidget):
         self._number = 0  # of the last message
         self._told = 0  # events whose JSON was sent
         self._stale: set[int] = set()
+        self._loaded = self._over = False
         self._flushed = time.monotonic()
         self._lock = threading.RLock()  # "ready" may be heard in another thread than events are
         self.on_msg(self._hear)
@@ -87,6 +88,13 @@ class View(anywidget.AnyWidget):
         with self._lock:
             self.snapshot = self._whole()
 
+    def done(self) -> None:
+        """Close once the page has loaded it: closed before, it is an error in the page's log."""
+        with self._lock:
+            self._over = True
+            if self._loaded:
+                self.close()
+
     def html(self) -> str:
         """The static form."""
         with self._lock:
@@ -107,7 +115,11 @@ class View(anywidget.AnyWidget):
     def _hear(self, _: Any, content: Any, buffers: Any) -> None:
         if isinstance(content, dict) and content.get("kind") == "ready":
             with self._lock:
-                self.send(self._whole())
+                self._loaded = True
+                if self._over:
+                    self.close()
+                else:
+                    self.send(self._whole())
 
     def _whole(self) -> dict[str, Any]:
         self._stale.update(self._picture.drawn())

@@ -21,6 +21,7 @@ from agentlab.views.conversation import Conversation
 from agentlab.views.requests import (
     PROMPT,
     Block,
+    Compaction,
     Gone,
     Part,
     Request,
@@ -51,7 +52,7 @@ class Window:
         self._settled = 0  # so many of them were answered
         self._before: dict[tuple[bool, int], Part] = {}  # these, by kind
         self._special = False  # not all messages are known, or the API ignores some
-        self._listed: list[Block] = []  # of the last request
+        self._listed: list[Block] = []  # at the last step
         self._unanswered = 0  # its number, until it is answered
         self._scale = 1.0, 0.0  # of the last that was
         self._again: dict[str, list[Block]] = {}  # what may be sent again, by its JSON
@@ -78,11 +79,10 @@ class Window:
         for block in self._blocks[self._settled :]:
             block.first = block.first or request.number
         request.ignored = self._ignored() if self._special else (0, 0)
-        request.carried = _common(self._listed, self._blocks)
-        request.blocks = self._blocks[request.carried :]
+        self._list(request, self._blocks)
         request.parts = self._parts(request, kept)
         request.paid = dict(self.paid)
-        self._listed, self._unanswered = self._blocks, request.number
+        self._unanswered = request.number
 
     def answered(self, request: Request) -> None:
         """The server has counted: the blocks of the request have cost something."""
@@ -97,28 +97,36 @@ class Window:
         self.compacted = False
 
     def compact(
-        self, unsent: Sequence[Message], after: Sequence[Message], dropped: int
-    ) -> list[Gone]:
-        """Another history takes over. Returns what of the old one is not in it.
+        self, made: Compaction, unsent: Sequence[Message], after: Sequence[Message]
+    ) -> None:
+        """Another history takes over.
 
         ``unsent``: the messages of the old one that no answered request has carried. A summary
-        stands for the messages that were ``dropped``.
+        stands for the messages that were dropped. Fills in the blocks, and what is gone of them.
         """
         self._recall(self._blocks[self._settled :])
-        old = self._blocks[: self._settled] + self._of_messages(unsent)
+        prompt = [block for block in self._blocks if block.kind in PROMPT]
+        old = (self._blocks[: self._settled] or prompt) + self._of_messages(unsent)
         self._recall(old)
-        new = [block for block in old if block.kind in PROMPT] + self._of_messages(after)
+        new = prompt + self._of_messages(after)
         known, there = ({block.number for block in blocks} for blocks in (old, new))
         fresh = [block for block in new if block.number not in known]
-        gone = self._gone([block for block in old if block.number not in there], fresh)
+        made.gone = self._gone([block for block in old if block.number not in there], fresh)
         summary = next((block for block in fresh if block.kind == "summary"), None)
         if summary is not None:
-            self._stand_for(summary, [each.block for each in gone if not each.left], dropped)
+            dropped = [each.block for each in made.gone if not each.left]
+            self._stand_for(summary, dropped, made.dropped)
+        self._list(made, old)
         self.forget()
         self._blocks, self.compacted = new, True
-        return gone
 
     # small steps
+
+    def _list(self, step: Request | Compaction, blocks: list[Block]) -> None:
+        """These ``blocks`` are in the window at a step, which keeps where they part from before."""
+        step.carried = _common(self._listed, blocks)
+        step.blocks = blocks[step.carried :]
+        self._listed = blocks
 
     def _parts(self, request: Request, kept: list[Block]) -> list[Part]:
         """By kind. What was sent before is added up already, unless something is special."""

@@ -75,7 +75,7 @@ class Wire:
     def blocks(self, request: Request) -> list[Block]:
         """All blocks of a request, in the order of the window."""
         blocks: list[Block] = []
-        for each in self.requests[: request.number]:
+        for each in self.steps[: request.place + 1]:
             if each.agent == request.agent:
                 blocks = blocks[: each.carried] + each.blocks
         return blocks
@@ -165,7 +165,7 @@ class Wire:
         self._lose(window)
         after = list(window.talk.history)
         made = compaction_of(event, self._who(event), before, after)
-        made.gone = window.compact(before[sent:], after, made.dropped)
+        window.compact(made, before[sent:], after)
         made.number, made.place = len(self.compactions) + 1, len(self.steps)
         made.source = self._record({"type": event.type, **event.data})
         self.compactions.append(made)

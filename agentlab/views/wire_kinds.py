@@ -13,7 +13,7 @@ from typing import Any
 
 from agentlab.compaction.api import CLEARED_BY_API
 from agentlab.compaction.facts import facts_in
-from agentlab.compaction.kept import DROPPED, MEMORY, PINNED, SUMMARY
+from agentlab.compaction.kept import DROPPED, MEMORY, PINNED, SUMMARY, UNPINNED
 from agentlab.compaction.levels import CLEARED
 from agentlab.events import Event
 from agentlab.messages import Message
@@ -32,7 +32,9 @@ _BLOCKS = {
     "server_tool_use": "tool_call",
     "compaction": "summary",
 }
-_MARKS = {SUMMARY: "summary", DROPPED: "summary", PINNED: "pinned", MEMORY: "pinned"}
+_MARKS = {
+    SUMMARY: "summary", DROPPED: "summary", PINNED: "pinned", UNPINNED: "pinned", MEMORY: "pinned",
+}  # fmt: skip
 
 
 def kind_of(role: str, block: dict[str, Any], summaries: Iterable[str] = ()) -> str:

@@ -3,7 +3,7 @@
 A gauge shows the last request against the window, and where a compaction is due. The blocks of the
 last request stand in a table to unfold. With scripts a slider goes through all steps
 (static/xray.js), and what it shows stands in the rows as data: each block once, where it comes
-first, and for each request how many blocks it shares with the one before, and what a token cost.
+first, and for each step how many blocks it shares with the one before, and what a token cost.
 From these the script works out every step, so the data grows as the run does.
 """
 
@@ -130,11 +130,12 @@ def data_of(wire: Wire, index: int, live: bool) -> str:
 def _step(wire: Wire, step: Request | Compaction) -> dict[str, Any]:
     told = {"agent": step.agent, "window": wire.window_tokens, "trigger": wire.trigger}
     if isinstance(step, Compaction):
-        gone = [[_entry(each.block, not each.block.first), each.left] for each in step.gone]
         return {
             **told,
             "title": f"Compaction {step.number}: {compaction_words(step)}",
-            "gone": gone,
+            "carried": step.carried,
+            "blocks": [_entry(block, True) for block in step.blocks],  # no request had them yet
+            "gone": [[each.block.number, each.left] for each in step.gone],
         }
     scale, left = step.scale()
     return {

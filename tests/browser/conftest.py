@@ -34,9 +34,16 @@ IDLE = """() => {
     const kernel = window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel;
     return kernel && kernel.status === 'idle' && kernel.connectionStatus === 'connected';
 }"""
-QUIET = """() => {
-    const waiting = [...document.querySelectorAll('.jp-InputPrompt')];
-    return !waiting.some((prompt) => prompt.textContent.includes('*'));
+# Commands are counted while they run: those of a cell are over when its last output has come.
+COMMAND = """([name, args]) => {
+    window.running = (window.running ?? 0) + 1;
+    const over = () => { window.running -= 1; };
+    window.jupyterapp.commands.execute(name, args).then(over, over);
+}"""
+SETTLED = f"() => !window.running && ({IDLE})()"
+DRAW_AGAIN = """() => {
+    const { outputs } = window.jupyterapp.shell.currentWidget.content.widgets.at(-1).model;
+    outputs.fromJSON(outputs.toJSON());
 }"""
 
 
@@ -131,24 +138,21 @@ class Lab:
         return self
 
     def command(self, name, **arguments):
-        self.page.evaluate(
-            "([name, args]) => { window.jupyterapp.commands.execute(name, args) }",
-            [name, arguments],
-        )
+        """Start a command of JupyterLab; `settle` waits for its end."""
+        self.page.evaluate(COMMAND, [name, arguments])
 
-    def run_all(self, wait=True):
+    def run_all(self):
         self.command("notebook:run-all-cells")
-        if wait:
-            self.page.wait_for_timeout(1500)
-            self.settle()
+        self.settle()
         return self
 
     def settle(self):
         """Wait until nothing runs any more."""
-        for _ in range(3):  # prompts are cleared a moment before the next cell takes one
-            self.page.wait_for_function(IDLE, timeout=120_000)
-            self.page.wait_for_function(QUIET, timeout=120_000)
-            self.page.wait_for_timeout(300)
+        self.page.wait_for_function(SETTLED, timeout=240_000)
+
+    def draw_again(self):
+        """Draw the outputs of the last cell as if the notebook had been opened just now."""
+        self.page.evaluate(DRAW_AGAIN)
 
     def errors(self):
         """The error outputs of the notebook, as the kernel gave them."""
@@ -173,10 +177,10 @@ class Lab:
                 const cells = notebook.model.sharedModel;
                 cells.insertCell(cells.cells.length, { cell_type: 'code', source });
                 notebook.activeCellIndex = cells.cells.length - 1;
-                window.jupyterapp.commands.execute('notebook:run-cell');
             }""",
             source,
         )
+        self.command("notebook:run-cell")
 
     def outputs(self, index=-1):
         """The outputs of one cell, as JSON."""
@@ -189,19 +193,50 @@ class Lab:
         )
 
 
-@pytest.fixture
-def lab(browser, server):
+@pytest.fixture(scope="module")
+def window(browser):
+    """A window of the browser; what JupyterLab is made of is loaded into it only once."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
+    yield context
+    context.close()
+
+
+@contextlib.contextmanager
+def opened(window, server):
+    """A `Lab` in a tab of its own, in which nothing may go wrong."""
+    page = window.new_page()
     complaints = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    lab = Lab(page, server)
-    yield lab
+    yield Lab(page, server)
     with contextlib.suppress(Exception):
         page.evaluate(
             "async () => { await window.jupyterapp.shell.currentWidget.sessionContext.shutdown() }"
         )
-    context.close()
-    # Said when a kernel is shut down, and of a widget that was closed before it was drawn.
-    expected = ("Canceled future", "Failed to initialize model")
-    assert not [c for c in complaints if not any(words in c for words in expected)]
+    page.close(run_before_unload=False)
+    # Said when a kernel is shut down.
+    assert not [c for c in complaints if "Canceled future" not in c]
+
+
+@pytest.fixture
+def lab(window, server):
+    with opened(window, server) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def one_run(window, server, request):
+    """A notebook whose last cell has run the module's ``WATCH``: once for all tests that look."""
+    with opened(window, server) as lab:
+        lab.open("02_loop.ipynb").add_cell(request.module.WATCH.format(speed=0))
+        lab.settle()
+        assert lab.errors() == []
+        yield lab
+
+
+@pytest.fixture
+def finished(one_run):
+    """The last cell of that notebook, as if it had just been opened."""
+    one_run.draw_again()
+    cell = one_run.page.locator(".jp-Notebook .jp-Cell:last-child")
+    cell.locator(".agentlab-context.agentlab-active .agentlab-xray tbody tr").first.wait_for()
+    return cell

@@ -101,7 +101,6 @@ def test_always_asks_no_more_and_the_rule_is_in_the_file(lab, asked):
         "print(json.dumps([result.status, [e.type for e in result.events], "
         "permissions.save_to.read_text()]))"
     )
-    lab.page.wait_for_timeout(500)
     status, types, saved = printed(lab)
     assert status == "completed" and "permission.requested" not in types
     assert rule in json.loads(saved)["permissions"]["allow"]
@@ -116,7 +115,6 @@ def test_an_interrupt_while_asking_ends_the_cell_and_leaves_a_valid_history(lab,
     assert "cancelled before it was answered" in lab.page.locator(ASKED).inner_text()
     assert lab.page.locator(f"{ASKED} button").count() == 0
     lab.add_cell("result = await agent.ask('What is 12 * 7?')\n" + SHOW)
-    lab.page.wait_for_timeout(500)
     lab.settle()
     assert "completed" in str(lab.outputs()) and "84" in str(lab.outputs())
 
@@ -142,6 +140,5 @@ def test_an_agent_in_the_background_asks_while_other_cells_run(lab, asked):
     press(lab, "Approve")
     lab.page.locator(ASKED, has_text="approved").wait_for(timeout=10_000)
     lab.add_cell("result = await task\n" + SHOW)
-    lab.page.wait_for_timeout(500)
     status, _, made = printed(lab)
     assert (status, made) == ("completed", True)

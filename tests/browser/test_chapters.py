@@ -66,7 +66,6 @@ def test_a_run_is_interrupted_and_goes_on(lab):
     lab.settle()
     assert "ancelled" in cell.locator(TIMELINE).inner_text()
     lab.add_cell("(await agent.ask('Hello! Who are you?')).status, len(agent.history)")
-    lab.page.wait_for_timeout(500)
     lab.settle()
     (output,) = lab.outputs()
     assert "completed" in output["data"]["text/plain"]
@@ -80,7 +79,7 @@ IDLE_AGAIN = (
 def test_reopened_without_a_kernel_the_views_are_there(lab, course):
     lab.open("00_start_here.ipynb").run_all()
     lab.command("docmanager:save")
-    lab.page.wait_for_timeout(1500)
+    lab.settle()
     saved = json.loads((course / "00_start_here.ipynb").read_text("utf-8"))
     assert (
         not saved["metadata"]

@@ -1,7 +1,5 @@
 """The X-ray and the cost view in real JupyterLab, over a run with compaction and caching."""
 
-import pytest
-
 CONTEXT, METER = ".agentlab-context", ".agentlab-meter"
 LAST = ".jp-Notebook .jp-Cell:last-child"
 WATCH = """from agentlab import Agent, connect
@@ -26,18 +24,7 @@ agent.pin("never touch legacy/")
 result = await watch(agent.run("look at them all"), views=["meter", "context"])"""
 
 
-@pytest.fixture
-def finished(lab):
-    lab.open("02_loop.ipynb").add_cell(WATCH.format(speed=0))
-    lab.page.wait_for_timeout(500)
-    lab.settle()
-    assert lab.errors() == []
-    lines = lab.page.locator(f"{LAST} {CONTEXT}.agentlab-static .agentlab-xray tbody tr")
-    lines.first.wait_for()  # what is shown at the end has come, and its script has run
-    return lab.page.locator(LAST)
-
-
-def test_scrubbing_shows_the_window_block_by_block_with_keys_alone(lab, finished):
+def test_scrubbing_shows_the_window_block_by_block_with_keys_alone(finished):
     xray = finished.locator(f"{CONTEXT} .agentlab-xray")
     slider, told, lines = (xray.locator(each) for each in ("input", "output", "tbody tr"))
     last = told.inner_text()
@@ -45,7 +32,7 @@ def test_scrubbing_shows_the_window_block_by_block_with_keys_alone(lab, finished
     slider.focus()
     seen = []
     for _ in range(13):
-        lab.page.keyboard.press("ArrowLeft")
+        finished.page.keyboard.press("ArrowLeft")
         seen.append((told.inner_text(), lines.all_inner_texts()))
     titles = [title for title, _ in seen]
     assert len(set(titles)) == 13 and titles[-1].startswith("Request 1:")
@@ -53,6 +40,7 @@ def test_scrubbing_shows_the_window_block_by_block_with_keys_alone(lab, finished
     assert "facts kept" in compaction
     assert any("Look f0" in row and "dropped" in row for row in rows)
     assert any("never touch legacy/" in row and "kept" in row for row in rows)
+    assert "Look f10 → PORT_F10" in rows[-1] and "kept" in rows[-1], "the last round, not sent yet"
     after = next(rows for title, rows in seen if title.startswith("Request 12:"))
     [summary] = [row for row in after if row.startswith("summary")]
     assert "messages" in summary and "new" in summary and "$" in summary
@@ -60,7 +48,7 @@ def test_scrubbing_shows_the_window_block_by_block_with_keys_alone(lab, finished
     assert "no longer in the window" in after[-1]
     assert finished.locator(f"{CONTEXT} tr.agentlab-shown").count() == 1
     assert slider.get_attribute("aria-valuetext") == "Request 1"
-    lab.page.keyboard.press("End")
+    finished.page.keyboard.press("End")
     assert told.inner_text() == last
 
 
@@ -98,12 +86,14 @@ def test_what_a_compaction_dropped_unfolds(finished):
 
 
 def test_the_cost_view_has_a_ghost_line_and_says_who_spent_what(finished):
-    meter = finished.locator(METER)
+    meter, page = finished.locator(METER), finished.page
     ghost, spent = (line.bounding_box() for line in meter.locator("svg polyline").all())
     assert ghost["height"] > 2 * spent["height"] > 0, "caching is much cheaper"
     assert "Without cache" in meter.inner_text()
-    rows = meter.locator(".agentlab-purposes tr").all_inner_texts()
-    assert [row.split()[:2] for row in rows[1:]] == [["main", "turns"], ["main", "summary"]]
+    for width in (700, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        rows = meter.locator(".agentlab-purposes tr").all_inner_texts()
+        assert [row.split()[:2] for row in rows[1:]] == [["main", "turns"], ["main", "summary"]]
 
 
 def test_while_the_agent_works_the_slider_follows_unless_it_is_moved(lab):

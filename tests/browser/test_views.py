@@ -75,14 +75,6 @@ def test_all_views_move_while_the_agent_works_and_stay_when_it_is_done(lab):
         assert "simulated model" in cell.locator(view).inner_text()
 
 
-@pytest.fixture
-def finished(lab):
-    lab.open("02_loop.ipynb").add_cell(WATCH.format(speed=0))
-    lab.page.wait_for_timeout(500)
-    lab.settle()
-    return lab.page.locator(LAST)
-
-
 def test_what_ran_together_stands_together_and_names_the_cap(finished):
     timeline = finished.locator(TIMELINE)
     assert "together (cap 10)" in timeline.inner_text()
@@ -96,27 +88,27 @@ def test_what_ran_together_stands_together_and_names_the_cap(finished):
     )
 
 
-def test_the_inspector_is_used_with_the_keyboard_alone(lab, finished):
+def test_the_inspector_is_used_with_the_keyboard_alone(finished):
     inspector = finished.locator(INSPECTOR)
     line = inspector.locator("details[data-pair='1'] > summary").first
     line.focus()
     assert inspector.locator(".agentlab-lit").count() == 2, "the result lights up with its call"
-    lab.page.keyboard.press("Enter")
+    finished.page.keyboard.press("Enter")
     call = json.loads(inspector.locator("details[data-pair='1'] pre").first.inner_text())
     assert call["type"] == "tool_use"
-    lab.page.keyboard.press("ArrowDown")
-    assert lab.page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    finished.page.keyboard.press("ArrowDown")
+    assert finished.page.evaluate("document.activeElement.tagName") == "SUMMARY"
     assert inspector.locator("details[data-pair='1']:focus-within").count() == 0
 
     inspector.locator(".agentlab-sent .agentlab-who .agentlab-bar").last.focus()
-    lab.page.keyboard.press("Enter")
+    finished.page.keyboard.press("Enter")
     whole = json.loads(inspector.locator(".agentlab-detail pre").inner_text())
     assert whole["messages"][0]["role"] == "user" and whole["tools"]
     answers = [b for m in whole["messages"] for b in m["content"] if b["type"] == "tool_result"]
     assert call["id"] in [block["tool_use_id"] for block in answers]
 
 
-def test_a_part_of_the_window_tells_what_it_is(lab, finished):
+def test_a_part_of_the_window_tells_what_it_is(finished):
     context = finished.locator(CONTEXT)
     context.locator(".agentlab-tools").last.hover()
     assert "tools: about" in context.locator(".agentlab-readout").inner_text()

@@ -35,6 +35,33 @@ def test_the_ghost_is_the_same_tokens_at_the_price_of_fresh_input(mixed):
     assert ledger.entries[-1].so_far_uncached == ledger.uncached > ledger.cost
 
 
+@pytest.fixture
+def busy(stream):
+    """A turn in which two agents work side by side and the harness asks on the side."""
+    run = stream().start().turn_of(calls=[("Look", {})], input_tokens=10, cache_write_5m_tokens=900)
+    end = run.events.pop()
+    slow, fast = (stream(name).start().turn_of(text="y").end() for name in ("slow", "fast"))
+    run.events += slow.events[:3] + fast.events + slow.events[3:]
+    run.add("model.side_call", purpose="classifier", model=small_model(), cost_usd=0.001, usage={})
+    run.events.append(end)
+    return run.turn_of(text="z", input_tokens=10, cache_read_tokens=900).end()
+
+
+def test_a_call_says_what_was_spent_when_it_was_paid_for(busy):
+    first, slow, fast, *_, last = Ledger(busy.events).entries
+    assert (slow.agent, fast.agent) == ("slow", "fast")
+    assert first.so_far == first.cost, "not what its tools and the side calls have cost since"
+    assert fast.so_far == pytest.approx(first.cost + fast.cost)
+    assert slow.so_far == pytest.approx(first.cost + fast.cost + slow.cost)
+    assert last.so_far == pytest.approx(sum(line.cost for line in by_purpose(Ledger(busy.events))))
+
+
+def test_what_is_spent_only_grows_also_where_agents_work_side_by_side(busy):
+    for points in re.findall(r'points="([^"]*)"', chart(Ledger(busy.events))):
+        heights = [float(point.split(",")[1]) for point in points.split()]
+        assert heights == sorted(heights, reverse=True)
+
+
 def test_a_transcript_has_the_same_ghost(mixed):
     assert Ledger(mixed.stored).uncached == Ledger(mixed.events).uncached
 
@@ -91,6 +118,9 @@ def test_an_unknown_price_is_said_and_never_a_zero(stream):
     text = meter_text(run.end().events)
     assert re.search(r"main, summary +1 call +not known", text) and "without cache" not in text
     assert "not known" in meter_html(run.events)
+    known = stream().start().turn_of(text="x").turn_of(text="y", cache_read_tokens=5)
+    known.add("model.side_call", purpose="summary", model="nobody-1", usage={}, cost_usd=None)
+    assert "cost so far <b>unknown</b>" in chart(Ledger(known.end().events))
 
 
 def test_a_long_run_has_a_line_of_bounded_length(stream):

@@ -67,6 +67,17 @@ def test_a_view_that_opens_late_is_told_everything(sent, demo):
     assert len(sent) == 1
 
 
+def test_a_view_that_is_done_is_closed_once_the_page_has_loaded_it(sent, demo):
+    late, early = Timeline(demo.events[:12]), Timeline(demo.events[:12])
+    late.done()
+    assert late.comm is not None, "closed while it loads, it would be an error in the page's log"
+    early._handle_custom_msg({"kind": "ready"}, [])
+    sent.clear()
+    late._handle_custom_msg({"kind": "ready"}, [])
+    early.done()
+    assert (late.comm, early.comm, sent) == (None, None, [])
+
+
 @pytest.mark.parametrize("look", [repr, Timeline.html, Timeline.commit])
 def test_looking_at_a_view_does_not_keep_rows_from_being_sent(sent, demo, look):
     view = Timeline()

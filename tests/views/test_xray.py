@@ -1,8 +1,10 @@
 """The context view over a run with compaction, previews and the cache."""
 
 import html
+import itertools
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,8 @@ from agentlab.agent import Agent
 from agentlab.compaction import Compaction
 from agentlab.compaction.kept import PINNED, SUMMARY
 from agentlab.compaction.levels import CLEARED
+from agentlab.costs import Usage, dollars, price
+from agentlab.models import default_model
 from agentlab.previews import preview
 from agentlab.providers import connect
 from agentlab.simulator.scenario import scenario
@@ -21,6 +25,7 @@ from agentlab.transcript import load
 from agentlab.views.compactions import note_of
 from agentlab.views.context import ContextPicture, context_html, context_text
 from agentlab.views.inspector import inspector_text
+from agentlab.views.meter import meter_html, meter_text
 from agentlab.views.page import FIRST_ROWS, LAST_ROWS, page
 from agentlab.views.requests import tokens_by_kind
 from agentlab.views.timeline import TimelinePicture, timeline_text
@@ -69,10 +74,30 @@ def long_run(tmp_path, own_scenarios):
         agent.pin("never touch legacy/")
         events = [event async for event in agent.run("look at them all")]
         log = endpoint.simulator.log
-        entries = [entry for entry in log.since(mark) if entry.scenario != "summary"]
+        run.entries = log.since(mark)
+        entries = [entry for entry in run.entries if entry.scenario != "summary"]
         return events, load(path).events, [log.body(entry.number) for entry in entries]
 
     return run
+
+
+def used(entry):
+    """What an entry of the server's log was billed for: its usage, and that in dollars."""
+    usage = Usage(
+        input_tokens=entry.input_tokens,
+        cache_read_tokens=entry.cache_read_tokens,
+        cache_write_5m_tokens=entry.cache_write_tokens - entry.cache_write_1h_tokens,
+        cache_write_1h_tokens=entry.cache_write_1h_tokens,
+        output_tokens=entry.output_tokens,
+    )
+    return usage, price(usage, entry.model)
+
+
+def numbers(view):
+    """The cells with numbers of each row that has some."""
+    rows = re.findall(r"<tr[ >].*?</tr>", view)
+    cells = [re.findall(r'<td class="agentlab-number"[^>]*>(.*?)</td>', row) for row in rows]
+    return [row for row in cells if row]
 
 
 def unmarked(value):
@@ -115,6 +140,43 @@ async def test_requests_after_a_compaction_are_those_that_the_server_got(long_ru
             assert request.missing == 0
 
 
+async def test_the_numbers_that_are_shown_are_those_of_the_servers_log(long_run):
+    events, stored, _ = await long_run()
+    bills = [used(entry) for entry in long_run.entries]
+    turns = [
+        bill for bill, e in zip(bills, long_run.entries, strict=True) if e.scenario != "summary"
+    ]
+    for told in (events, stored):
+        rows = [row for row in numbers(context_html(told)) if row[0][0] != "~"]
+        assert [row[:2] for row in rows] == [
+            [tokens(usage.prompt_tokens), tokens(usage.cache_read_tokens)] for usage, _ in turns
+        ]
+        inputs = [price(replace(usage, output_tokens=0), default_model()) for usage, _ in turns]
+        assert [row[3] for row in rows] == [dollars(cost) for cost in inputs]
+
+        sums = list(itertools.accumulate(cost for _, cost in bills))
+        calls, lines = numbers(meter_html(told))[: len(bills)], numbers(meter_html(told))[-2:]
+        assert calls == [
+            [
+                tokens(usage.prompt_tokens),
+                tokens(usage.output_tokens),
+                dollars(cost),
+                dollars(so_far),
+            ]
+            for (usage, cost), so_far in zip(bills, sums, strict=True)
+        ]
+        whole = sum((usage for usage, _ in bills), Usage())
+        without = dollars(sum(price(u.uncached(), e.model) for (u, _), e in
+                              zip(bills, long_run.entries, strict=True)))  # fmt: skip
+        for view in (bare(meter_html(told)), meter_text(told).replace(THIN, " ")):
+            assert dollars(sums[-1]) in view and without in view
+            assert tokens(whole.prompt_tokens, " ") in view
+        assert [line[:2] for line in lines] == [
+            [str(len(turns)), tokens(sum(usage.prompt_tokens for usage, _ in turns))],
+            ["1", tokens(whole.prompt_tokens - sum(u.prompt_tokens for u, _ in turns))],
+        ]
+
+
 @pytest.mark.parametrize("level", ["summary", "clear", "truncate"])
 async def test_a_compaction_is_a_step_with_its_numbers_and_facts(long_run, level):
     events, _, _ = await long_run(level)
@@ -136,6 +198,35 @@ async def test_a_compaction_is_a_step_with_its_numbers_and_facts(long_run, level
         assert tokens_by_kind(after)["cleared"] > 0
     if level == "summary":
         assert {"summary", "pinned"} <= set(tokens_by_kind(after))
+
+
+@pytest.mark.parametrize("level", ["summary", "clear", "truncate"])
+async def test_a_compaction_is_shown_with_all_that_was_in_the_window(long_run, level):
+    events, _, _ = await long_run(level)
+    wire = Wire(events)
+    made = wire.compactions[0]
+    before, after = (wire.steps[made.place + step] for step in (-1, 1))
+    held = wire.blocks(before)[: made.carried] + made.blocks
+    assert [block.kind for block in held[-2:]] == ["tool_call", "tool_result"]
+    assert held[-1] in wire.blocks(after), "the last round was never sent before, and is kept"
+    assert {each.block for each in made.gone} < {*held}
+    assert before.scale()[0] * sum(block.estimate for block in held) == pytest.approx(
+        made.before, rel=0.01
+    )
+    [step] = [step for step in data_in(page(ContextPicture(events), True)) if "gone" in step][:1]
+    assert [block[0] for block in step["blocks"]] == [block.number for block in made.blocks]
+    assert step["carried"] == made.carried
+
+
+def test_compacted_twice_in_a_row_the_prompt_is_still_there(stream):
+    run = compacted(stream, dropped=1)
+    [first] = [event for event in run.events if event.type == "context.compacted"]
+    run.events.insert(run.events.index(first), first)
+    run.events[0].data.update(system="Be brief.")
+    wire = Wire(run.events)
+    assert len(wire.compactions) == 2 and wire.compactions[1].gone == []
+    [before] = [b for b in wire.blocks(wire.requests[0]) if b.kind == "system"]
+    assert before in wire.blocks(wire.requests[1]) and before.first == 1
 
 
 def test_what_was_dropped_and_what_survived_stands_below(stream):

@@ -41,21 +41,18 @@ function agentlabXray(root) {
 
   // Takes one step further what each agent sends, and what each of its blocks has cost.
   const advance = (agents, step) => {
-    const mine = (agents[step.agent] ??= { blocks: new Map(), paid: new Map(), list: [], extra: [], priced: false });
+    const mine = (agents[step.agent] ??= { blocks: new Map(), paid: new Map(), list: [], priced: false });
     const blockOf = (entry) => {
       if (!Array.isArray(entry)) return mine.blocks.get(entry);
       const [number, name, fill, gist, size, first, note] = entry;
       mine.blocks.set(number, { number, name, fill, gist, size, first, note });
       return mine.blocks.get(number);
     };
+    mine.list = mine.list.slice(0, step.carried).concat(step.blocks.map(blockOf).filter(Boolean));
     if (step.gone) {
-      const there = new Set(mine.list);
-      mine.gone = new Map(step.gone.map(([entry, left]) => [blockOf(entry), left]));
-      mine.extra = [...mine.extra, ...[...mine.gone.keys()].filter((block) => !there.has(block))];
+      mine.gone = new Map(step.gone.map(([number, left]) => [mine.blocks.get(number), left]));
       return;
     }
-    mine.list = mine.list.slice(0, step.carried).concat(step.blocks.map(blockOf).filter(Boolean));
-    mine.extra = [];
     mine.last = step;
     if (!step.rates.length) return;
     mine.priced = true;
@@ -88,12 +85,11 @@ function agentlabXray(root) {
     const mine = agents[all.at(-1).agent];
     return { ...mine, slices: slicesOf(mine), cost: (block) => mine.paid.get(block.number) ?? 0 };
   };
-  const slicesOf = ({ list, extra, last = { scale: 1, cached: 0, ignored: [0, 0] } }) => {
+  const slicesOf = ({ list, last = { scale: 1, cached: 0, ignored: [0, 0] } }) => {
     let start = 0;
-    return [...list, ...extra].map((block, index) => {
-      const known = index < list.length, ignored = known && ignores(last, index);
-      const size = known ? sizeOf(block, index, last) : block.size * last.scale;
-      const made = { block, size, start, end: start + size, cached: known ? hit(last, start, size) : 0, ignored };
+    return list.map((block, index) => {
+      const size = sizeOf(block, index, last), ignored = ignores(last, index);
+      const made = { block, size, start, end: start + size, cached: hit(last, start, size), ignored };
       start = made.end;
       return made;
     });
