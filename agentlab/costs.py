@@ -7,7 +7,7 @@ multiplication and one sum give dollars. Vendors count in different ways, one ad
 Anthropic calls input leaves cached tokens out, what OpenAI calls input contains them.
 
 An unknown model has an unknown price: None, said so, never 0. What servers bill apart from tokens
-(their own web searches) is not counted, and a call that broke off is counted as far as it told.
+(their own web searches) is not counted.
 
 Built in chapter 09.
 """
@@ -77,6 +77,7 @@ class Usage:
     @classmethod
     def from_dict(cls, counts: Mapping[str, Any]) -> Usage:
         """The inverse of `to_dict`; other keys are ignored. Reads older transcripts too."""
+        counts = _plain(counts)
         counts = {**counts, **_renamed(counts)}
         return cls(**{name: _tokens(counts.get(name)) for name in _FIELDS})
 
@@ -218,6 +219,8 @@ def dollars(amount: float | None) -> str:
         return "unknown"
     if amount >= 1:
         return f"${amount:.2f}"
+    if 0 < amount < 0.0000005:
+        return "under $0.000001"
     return f"${amount:.6f}" if 0 < amount < 0.0001 else f"${amount:.4f}"
 
 
@@ -305,7 +308,8 @@ def _thinking(counts: Mapping[str, Any]) -> int:
 
 def _iterations(counts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     found = counts.get("iterations")
-    return [step for step in map(_plain, found) if step] if isinstance(found, list) else []
+    steps = map(_plain, found) if isinstance(found, list) else ()
+    return [step for step in steps if _step(step).total_tokens]  # others tell nothing to bill
 
 
 def _tokens(value: Any) -> int:

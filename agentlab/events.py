@@ -61,6 +61,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
     "tool.execution_start": ("tool_use_id", "name", "input"),
     "tool.execution_complete": ("tool_use_id", "name", "content", "is_error", "traceback"),
     "model.retry": ("attempt", "reason", "wait_s"),
+    "model.broken_off": ("purpose", "model", "usage", "cost_usd"),  # what a failed attempt used
     "model.side_call": ("purpose", "model", "usage", "cost_usd"),  # and retries, if there were any
     "context.compacting": ("reason", "tokens"),  # it has begun, and may take some seconds
     "context.compacted": (

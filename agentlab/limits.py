@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from agentlab.costs import budget, dollars
@@ -64,7 +64,7 @@ class Limits:
     def __post_init__(self) -> None:
         if self.mode and self.mode not in MODES:
             raise ValueError(f"Limits(mode={self.mode!r}): use one of {', '.join(MODES)}")
-        for name in ("turns", "tokens", "usd", "tool_calls", "seconds", "warn_at"):
+        for name in (field.name for field in fields(self) if field.name != "mode"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value >= 0):
                 raise ValueError(f"Limits({name}={value!r}): a number, 0 or more; None: no limit")

@@ -285,8 +285,8 @@ async def hear_stop_hooks(setup: Setup, state: State, note: str) -> tuple[State,
 
 
 def charge(state: State, kind: str, data: dict[str, Any]) -> State:
-    """The state with the cost of a side call added; other pieces cost nothing."""
-    if kind != "model.side_call":
+    """The state with the cost of a side call or a broken-off attempt added, if it is one."""
+    if kind not in ("model.side_call", "model.broken_off"):
         return state
     cost, so_far = data["cost_usd"], state.cost_usd
     total = None if cost is None or so_far is None else so_far + cost

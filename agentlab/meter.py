@@ -202,6 +202,7 @@ _TAKERS = {
     "assistant.message": CostMeter._message,
     "assistant.turn_end": CostMeter._turn_end,
     "model.side_call": CostMeter._side_call,
+    "model.broken_off": CostMeter._side_call,
     "model.retry": CostMeter._retry,
 }
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -99,12 +100,19 @@ class PrefixReport(Tabular):
 
 
 def prefix_report(requests: Iterable[Part]) -> PrefixReport:
-    """Compare each request (a body as it is sent) with the one before it."""
+    """Compare each request (a body as it is sent) with the one before it.
+
+    From the simulator's log: ``[log.body(entry.number) for entry in log.since(mark)]``. Raises
+    TypeError for what is no body.
+    """
     steps: list[Step] = []
     before: list[Piece] | None = None
     for number, request in enumerate(requests, 1):
         if not isinstance(request, dict):
-            raise TypeError(f"request {number} is {request!r:.40}, not a body: give a list of them")
+            raise TypeError(
+                f"request {number} is {request!r:.40}, not a body: give a list of them "
+                "(of a log: log.body(number) of each entry)"
+            )
         pieces = pieces_of(request)
         if before is not None:
             steps.append(_step(number, before, pieces, request))
@@ -130,8 +138,8 @@ def _step(number: int, old: list[Piece], new: list[Piece], request: Part) -> Ste
             again += piece.tokens
     row = prices().find(request.get("model"), kept + rest)
     usd = None if row is None else again * (row.cache_write_5m - row.cache_read) / 1_000_000
-    place = min(new[same], old[same], key=lambda piece: ORDER.index(piece.section)).place
-    return Step(number, kept, again, rest - again, place, reason(old, new, same), usd)
+    first = min(new[same], old[same], key=lambda piece: (ORDER.index(piece.section), piece.message))
+    return Step(number, kept, again, rest - again, first.place, reason(old, new, same), usd)
 
 
 # ------------------------------------------------------------------------------- what is compared
@@ -221,24 +229,26 @@ def _tools(old: Sequence[Piece], new: Sequence[Piece]) -> str:
     if removed:
         parts.append(f"tools removed: {', '.join(map(str, removed))}")
     changed = [n for n in now if n in was and now[n].key != was[n].key]
-    for name in changed[:3]:
-        one, other = was[name].part, now[name].part
-        keys = [k for k in {**one, **other} if one.get(k) != other.get(k) and k != "cache_control"]
-        parts.append(f"the {' and '.join(keys)} of {name} changed")
+    for name in changed[:1]:
+        parts.append(_tool(name, was[name].part, now[name].part))
+    if len(changed) > 1:
+        parts.append(f"{_number(len(changed) - 1, 'more tool')} changed")
     if not parts:
         order = [", ".join(map(str, names)) for names in (was, now)]
         parts.append(f"tools reordered: {order[0]}, then {order[1]}")
     return "; ".join(parts)
 
 
+def _tool(name: Any, one: Part, other: Part) -> str:
+    keys = [k for k in {**one, **other} if _key({k: one.get(k)}) != _key({k: other.get(k)})]
+    texts = (_text(part.get(keys[0])) for part in (one, other))
+    return _edited(f"the {' and '.join(keys)} of {name}", *texts)
+
+
 def _system(before: Piece, now: Piece) -> str:
     if before.section != now.section:
         return "a system prompt was " + ("taken away" if before.section == "system" else "added")
-    one, other = str(before.part.get("text")), str(now.part.get("text"))
-    what = "the system prompt changed"
-    if _without_time(one) == _without_time(other):
-        what = "a clock or a counter in the system prompt"
-    return f"{what}: {_difference(one, other)}"
+    return _edited("the system prompt", _text(before.part.get("text")), _text(now.part.get("text")))
 
 
 def _message(old: Sequence[Piece], new: Sequence[Piece], same: int) -> str:
@@ -250,11 +260,14 @@ def _message(old: Sequence[Piece], new: Sequence[Piece], same: int) -> str:
     if _blocks_of(old, before.message) == _blocks_of(new, now.message):
         return "the blocks of a message were reordered"
     gone = _found(now, new, old, same)
+    if _goes_on(old, same) and not _goes_on(new, same):  # a message ends earlier than it did
+        gone = same + sum(piece.message == before.message for piece in old[same:])
     if gone:
         left_out = old[same:gone]
         if all(piece.part.get("type") in ("thinking", "redacted_thinking") for piece in left_out):
             return "thinking was dropped"
-        messages = old[gone].message - before.message
+        kept = {piece.message for piece in (*old[:same], *old[gone:])}
+        messages = len({piece.message for piece in left_out} - kept)
         if not messages:
             return f"a message lost {_number(len(left_out), 'block')}"
         where = "the front was cut" if before.message == 0 else "the middle was cut"
@@ -266,12 +279,17 @@ def _message(old: Sequence[Piece], new: Sequence[Piece], same: int) -> str:
     if kind != other.get("type") or by != now.key.split(" ", 1)[0]:
         return "another message stands there"
     if kind == "text":
-        return f"a message was edited: {_difference(one.get('text', ''), other.get('text', ''))}"
+        return _edited("a message", one.get("text", ""), other.get("text", ""), "was edited")
     return f"a message was edited: its {kind} changed"
 
 
 def _number(count: int, thing: str) -> str:
     return f"{count} {thing}{'s' * (count != 1)}"
+
+
+def _goes_on(pieces: Sequence[Piece], index: int) -> bool:
+    """Whether a piece is in the same message as the one before it."""
+    return index > 0 and pieces[index].message == pieces[index - 1].message
 
 
 def _blocks_of(pieces: Sequence[Piece], message: int) -> list[str]:
@@ -300,13 +318,25 @@ def _without_time(text: str) -> str:
     return _TIME.sub("#", text)
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _edited(what: str, one: str, other: str, changed: str = "changed") -> str:
+    """What became of a text, and whether it may be a clock that did it."""
+    clock = _without_time(one) == _without_time(other)
+    said = f"a clock or a counter in {what}" if clock else f"{what} {changed}"
+    return f"{said}: {_difference(one, other)}"
+
+
 def _difference(one: str, other: str, around: int = 14) -> str:
     """The first place where two texts differ, in both: ``'09:17' became '09:18'``."""
     at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     at = min(len(one), len(other)) if at is None else at
-    shown = []
-    for text in (one, other):
-        piece = " ".join(text[max(0, at - around) : at + around].split())
-        before, after = "…" * (at > around), "…" * (at + around < len(text))
-        shown.append(f"'{before}{piece}{after}'")
-    return " became ".join(shown)
+    pieces = [text[max(0, at - around) : at + around] for text in (one, other)]
+    plain = [unicodedata.normalize("NFC", " ".join(piece.split())) for piece in pieces]
+    if plain[0] == plain[1]:  # they only look the same: white space, or an accent of its own
+        plain = [ascii(piece)[1:-1] for piece in pieces]
+    before = "…" * (at > around)
+    after = ["…" * (at + around < len(text)) for text in (one, other)]
+    return f"'{before}{plain[0]}{after[0]}' became '{before}{plain[1]}{after[1]}'"

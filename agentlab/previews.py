@@ -10,8 +10,9 @@ change a message that was sent, and everything behind it has to be paid for agai
 are a `ReplacementState`. A child agent that is given its parent's history is given them too; so it
 sends the same bytes, and its requests find the parent's in the cache.
 
-Each result is judged alone, so it does not matter in which order those of one turn arrive. Only
-blocks of text are replaced; images, documents and search results stay.
+Each result is judged alone, so it does not matter in which order those of one turn arrive. If all
+of them together are too much, a compaction has to make room. Only blocks of text are replaced;
+images, documents and search results stay.
 
 The files are in ``.agentlab/results`` of the workspace. Nothing there is overwritten, and nothing
 is deleted by itself, because a conversation that sleeps in a transcript may point to it:

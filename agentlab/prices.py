@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from agentlab.tables import Table, Tabular
 # The vendor's multipliers of the input price (pricing page, 2026-10). Reads: 0.1 for most models.
 MULTIPLIERS = {"cache_write_5m": 1.25, "cache_write_1h": 2.0, "cache_read": 0.1}
 BATCH = 0.5  # a batch costs half, cached or not (the same page)
+LONGEST_NAME = 500  # characters; the names of cloud resources take up to about 150
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,12 @@ class Price:
 
         Raises ValueError for a row without a price for input or output, or with one that is none.
         """
-        for name in ("input", "output", *MULTIPLIERS, "batch"):
+        if not (isinstance(model, str) and model and isinstance(row, Mapping)):
+            raise ValueError(f"no row of prices: {row!r}; give a dict with model, input and output")
+        for name in ("input", "output", *MULTIPLIERS, "batch", "up_to_prompt_tokens"):
             said = row.get(name)
             needed = said is not None or name in ("input", "output")
-            if needed and not (isinstance(said, int | float) and said >= 0):
+            if needed and not (isinstance(said, int | float) and 0 <= said < math.inf):
                 raise ValueError(f"the price of {model}: {name}={said!r}; give a number, 0 or more")
         values: dict[str, Any] = {"model": model, "input": row["input"], "output": row["output"]}
         notes = [row["note"]] if row.get("note") else []
@@ -65,17 +69,21 @@ class Price:
             if values[name] is None:
                 values[name] = row["input"] * factor
                 notes.append(f"{name} is not in the table: taken as {factor:g} times the input")
-        for name in ("up_to_prompt_tokens", "source", "date", "batch"):
+        for name in ("up_to_prompt_tokens", "batch"):
             if row.get(name) is not None:
                 values[name] = row[name]
-        return cls(**values, notes=tuple(notes), aliases=tuple(row.get("aliases", ())))
+        values |= {name: str(row.get(name) or "") for name in ("source", "date")}
+        aliases = row.get("aliases") or ()
+        aliases = (aliases,) if isinstance(aliases, str) else tuple(aliases)
+        return cls(**values, notes=tuple(notes), aliases=aliases)
 
 
 class PriceTable(Tabular):
     """Prices by model name.
 
     ``rows``: dicts with ``model``, or a dict of dicts by model. ``sources``: what the names of
-    sources in the rows stand for.
+    sources in the rows stand for. Raises ValueError for rows that are no prices, and for two of one
+    model that hold for the same prompts: which of them is old, nobody could say.
     """
 
     def __init__(
@@ -84,17 +92,18 @@ class PriceTable(Tabular):
         sources: Mapping[str, str] | None = None,
     ) -> None:
         self.sources = dict(sources or {})
-        named = (
-            ((name, row) for name, row in rows.items())
-            if isinstance(rows, Mapping)
-            else ((str(row.get("model")), row) for row in rows)
-        )
+        named: Iterable[tuple[str, Mapping[str, Any]]]
+        named = rows.items() if isinstance(rows, Mapping) else ((_model(row), row) for row in rows)
         self._tiers: dict[str, list[Price]] = {}
         for name, row in named:
             self._tiers.setdefault(name, []).append(Price.of(name, row))
         self._known: dict[str, list[Price]] = {}
         for tiers in self._tiers.values():
             tiers.sort(key=lambda tier: tier.up_to_prompt_tokens or float("inf"))
+            sizes = {tier.up_to_prompt_tokens for tier in tiers}
+            if len(sizes) < len(tiers):
+                name = tiers[0].model
+                raise ValueError(f"two prices of {name} for the same prompts; keep the newer row")
             for name in (tiers[0].model, *tiers[0].aliases):
                 self._known[name.lower()] = tiers
 
@@ -150,7 +159,12 @@ _VENDOR = re.compile(r"^(?:[a-z][a-z_-]*[.:])+(?=[a-z])")  # us.anthropic.claude
 
 
 def spellings(model: str) -> Iterator[str]:
-    """The name as it is, then with less and less around it. It is never cut within a word."""
+    """The name as it is, then with less and less around it. It is never cut within a word.
+
+    What is longer than any name is none: a server may say anything, and each step costs time.
+    """
+    if len(model) > LONGEST_NAME:
+        return
     name = model.strip().lower()
     yield name
     name = name.rsplit("/", 1)[-1]  # openrouter/anthropic/claude-x-4
@@ -214,6 +228,10 @@ def seed_prices() -> SeedPrices:
         now = (right.input, right.output)
         rows.append(SeedPrice(row["model"], said, now, row["since"], row["why"]))
     return SeedPrices(rows, about["date"])
+
+
+def _model(row: Any) -> str:
+    return str(row.get("model") or "") if isinstance(row, Mapping) else ""
 
 
 def _tier(price: Price) -> str:

@@ -61,7 +61,7 @@ class Reply:
         return price_reply(self._usage, model)
 
     def broken_off(self, model: str) -> dict[str, Any]:
-        """What an attempt used that broke off, as data of a side call; {} if it had not begun.
+        """What an attempt used that broke off, in the form of a side call; {} if it had not begun.
 
         The server told its prompt at the start. What it wrote is estimated from what arrived.
         """
@@ -184,8 +184,8 @@ async def stream_reply(
 
     A passing failure is repeated as `Retry` says, with a ``model.retry`` piece before each wait:
     the whole request, since half a reply cannot be gone on with. What had been shown of the
-    attempt is void, but it has cost: a ``model.side_call`` piece tells how much. Raises the SDK's
-    error when it gives up, or ComeBackLater.
+    attempt is void, but it has cost: a ``model.broken_off`` piece tells how much. Raises the
+    SDK's error when it gives up, or ComeBackLater.
     """
     import anthropic
 
@@ -212,7 +212,7 @@ async def stream_reply(
             return
         except Exception as error:
             if lost := reply.broken_off(setup.model):
-                yield "model.side_call", lost
+                yield "model.broken_off", lost
             again = tries.after(error)
             if again is None:
                 raise

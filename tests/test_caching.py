@@ -313,7 +313,16 @@ def test_a_tool_that_came_went_or_changed():
     assert (gone.place, gone.reason) == ("tools[2]", "tools removed: Grep")
     other = [TOOLS[0], {**TOOLS[1], "description": "Other."}, TOOLS[2]]
     changed = two(request(*HISTORY), request(*HISTORY, tools=other))
-    assert (changed.place, changed.reason) == ("tools[1]", "the description of LS changed")
+    assert changed.place == "tools[1]"
+    assert changed.reason == "the description of LS changed: 'LS it. LS it.…' became 'Other.'"
+    none = [TOOLS[0], {**TOOLS[1], "input_schema": {"type": "object", "x": None}}, TOOLS[2]]
+    strict = [TOOLS[0], {**TOOLS[1], "strict": True}, {**TOOLS[2], "strict": True}]
+    reason = two(request(tools=TOOLS), request(tools=none)).reason
+    assert reason.startswith("the input_schema of LS changed: '")
+    assert reason.endswith(""""object"}' became '…ype": "object", "x": null}'""")
+    assert two(request(tools=TOOLS), request(tools=strict)).reason == (
+        "the strict of LS changed: 'null' became 'true'; 1 more tool changed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -334,6 +343,30 @@ def test_a_clock_in_the_system_prompt(first, second):
     assert step.place == "system[0]"
     assert step.reason.startswith("a clock or a counter in the system prompt: '")
     assert " became '" in step.reason
+
+
+def test_a_clock_elsewhere_is_named_too():
+    dated = [[{**TOOLS[0], "description": f"Today is 2026-11-{day}."}] for day in (29, 30)]
+    step = two(*(request(*HISTORY, tools=tools) for tools in dated))
+    assert step.reason == (
+        "a clock or a counter in the description of Read: "
+        "'…ay is 2026-11-29.' became '…ay is 2026-11-30.'"
+    )
+    step = two(*(request(user(f"It is {time}. Go."), *HISTORY[1:]) for time in ("9:17", "9:18")))
+    assert step.reason.startswith("a clock or a counter in a message: 'It is 9:17. Go.' became")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shown"),
+    [
+        ("Be brief.", "Be brief. ", "'Be brief.' became 'Be brief. '"),
+        ("a\nb", "a\r\nb", r"'a\nb' became 'a\r\nb'"),
+        ("perch\u00e9", "perche\u0301", r"'perch\xe9' became 'perche\u0301'"),
+    ],
+)
+def test_a_difference_that_nobody_sees_is_spelled_out(first, second, shown):
+    step = two(request(*HISTORY, system=first), request(*HISTORY, system=second))
+    assert step.reason == f"the system prompt changed: {shown}"
 
 
 def test_another_system_prompt_is_no_clock():
@@ -403,10 +436,23 @@ def test_a_call_whose_input_was_shortened_later():
     assert step.reason == "a message was edited: its tool_use changed"
 
 
-def test_a_block_that_was_taken_out():
-    both = [user({"type": "text", "text": "Mind the time."}, {"type": "text", "text": "go"})]
-    step = two(request(*both, *HISTORY[1:]), request(*HISTORY))
-    assert step.reason == "a message lost 1 block"
+MIND = {"type": "text", "text": "Mind the time."}
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}}
+
+
+@pytest.mark.parametrize("block", [MIND, IMAGE])
+def test_a_block_that_was_taken_out(block):
+    go = {"type": "text", "text": "go"}
+    for content, place in (([block, go], 0), ([go, block], 1)):
+        step = two(request(user(*content), *HISTORY[1:]), request(*HISTORY))
+        assert step.reason == "a message lost 1 block"
+        assert step.place == f"messages[0].content[{place}]"
+
+
+def test_a_reminder_that_stood_behind_the_last_results_and_is_not_sent_again():
+    reminded = [*HISTORY[:2], user(*HISTORY[2]["content"], MIND, MIND)]
+    step = two(request(*reminded), request(*HISTORY))
+    assert step.place == "messages[2].content[1]" and step.reason == "a message lost 2 blocks"
 
 
 def test_another_conversation():

@@ -17,7 +17,7 @@ from agentlab.events import Event
 from agentlab.messages import assistant, tool_result, tool_use, user
 from agentlab.meter import CostMeter
 from agentlab.models import all_models
-from agentlab.prices import MULTIPLIERS, PriceTable, prices, seed_prices
+from agentlab.prices import MULTIPLIERS, PriceTable, prices, seed_prices, spellings
 from agentlab.stream import Reply
 from agentlab.tables import THIN
 from agentlab.tokens import count_message, count_request, count_text, count_tool
@@ -255,6 +255,12 @@ def test_f14_another_model_is_not_taken_for_it(name):
     assert PriceTable(CASES["F-14"]["setup"]["prices"]).find(name) is None
 
 
+@pytest.mark.parametrize("name", ["-v1" * 3_000, "[1m]" * 5_000, "a" * 1_000_000, "a/" * 9_000])
+def test_f14_what_is_longer_than_any_name_is_none_and_costs_no_time(name):
+    assert price(Usage(input_tokens=1), name) is None
+    assert not list(spellings(name))
+
+
 def test_f14_a_point_in_a_version_is_a_dash():
     table = PriceTable(
         {"claude-x-4-5": {"input": 1, "output": 2}, "gpt-4.1": {"input": 3, "output": 4}}
@@ -364,11 +370,29 @@ def test_a_prompt_larger_than_every_tier_has_no_price():
 @pytest.mark.parametrize(
     "row",
     [{"input": 1}, {"input": "1", "output": 1}, {"input": 1, "output": -2},
+     {"input": float("inf"), "output": 1}, {"input": 1, "output": 1, "up_to_prompt_tokens": "1k"},
      {"input": 1, "output": 1, "cache_read": "free"}, {"input": 1, "output": 1, "batch": -0.5}],
 )  # fmt: skip
 def test_a_row_of_prices_that_is_none_is_refused_and_named(row):
     with pytest.raises(ValueError, match=r"the price of mine: \w+=.*; give a number, 0 or more"):
         PriceTable([{"model": "mine", **row}])
+
+
+@pytest.mark.parametrize("rows", [["mine"], [{"input": 1, "output": 1}], {"mine": 3}, [None]])
+def test_what_is_no_row_of_prices_is_refused(rows):
+    with pytest.raises(ValueError, match=r"no row of prices: .*; give a dict with model"):
+        PriceTable(rows)
+
+
+def test_two_prices_for_the_same_prompts_are_refused_since_one_of_them_is_old():
+    rows = [{"model": "mine", "input": n, "output": n} for n in (1, 2)]
+    with pytest.raises(ValueError, match="two prices of mine for the same prompts"):
+        PriceTable(rows)
+
+
+def test_one_alias_is_a_name_and_not_a_row_of_letters():
+    table = PriceTable([{"model": "mine", "input": 1, "output": 1, "aliases": "abc"}])
+    assert "abc" in table and "b" not in table
 
 
 def test_every_model_that_the_harness_names_has_a_price_with_source_and_date():
@@ -469,6 +493,12 @@ def test_each_step_of_a_reply_has_a_tier_and_a_model_of_its_own():
     assert price(Usage.from_api(usage), HAIKU) > price_reply(usage, HAIKU)  # a sum has no tier
 
 
+def test_steps_that_tell_no_tokens_hide_none():
+    usage = {"input_tokens": 300, "output_tokens": 5, "iterations": [{"type": "message"}]}
+    assert price_reply(usage, SONNET) == price_reply({**usage, "iterations": None}, SONNET) > 0
+    assert context_tokens(usage) == 305
+
+
 def test_how_much_was_thinking_is_known_of_all_steps_together():
     steps = [{"type": "message", "input_tokens": 5, "output_tokens": 9}]
     usage = {"output_tokens_details": {"thinking_tokens": 7}, "iterations": steps}
@@ -500,7 +530,7 @@ def test_html_of_a_table_is_escaped():
 @pytest.mark.parametrize(
     ("amount", "text"),
     [(0.0, "$0.0000"), (0.00134, "$0.0013"), (0.5, "$0.5000"), (1.2, "$1.20"),
-     (0.000045, "$0.000045"), (0.000004, "$0.000004")],
+     (0.000045, "$0.000045"), (0.000004, "$0.000004"), (0.00000004, "under $0.000001")],
 )  # fmt: skip
 def test_dollars_are_written_to_the_precision_that_matters(amount, text):
     assert dollars(amount) == text

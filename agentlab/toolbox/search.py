@@ -6,7 +6,7 @@ that it gets a pattern that matches at least as much (`loosely`); the lines them
 found and written by the same Python code. Where ripgrep is missing, or the pattern has something
 that it has no word for, every file is looked at. The answer is the same, only later.
 
-Of a long line the part around its first match is given, with the column where that part begins.
+Of a long line the parts around its matches are given, each with the column where it begins.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from agentlab.toolbox.listing import existing, glob_expression
@@ -63,8 +64,8 @@ def grep_tool(confined: Confined, *, ripgrep: str | None = "rg") -> Tool:
                 continue
             if likely is not None and below not in likely:
                 continue
-            for number, line, start in matches(wanted, file, folder):
-                found.append(f"{name}:{number}: {around(line, start)}")
+            for number, part in islice(matches(wanted, file, folder), MAX_LINES + 1):
+                found.append(f"{name}:{number}: {part}")
             if len(found) > MAX_LINES:
                 found[MAX_LINES:] = [f"[more than {MAX_LINES} lines; ask for less]"]
                 break
@@ -74,10 +75,8 @@ def grep_tool(confined: Confined, *, ripgrep: str | None = "rg") -> Tool:
     return made
 
 
-def matches(
-    wanted: re.Pattern[str], file: Path, folder: int | None
-) -> Iterator[tuple[int, str, int]]:
-    """The matching lines of one file: number, text, and where in it the first match begins.
+def matches(wanted: re.Pattern[str], file: Path, folder: int | None) -> Iterator[tuple[int, str]]:
+    """The matching lines of one file: number, and the line as it is told, or a part of it.
 
     What cannot be read has none.
     """
@@ -93,18 +92,21 @@ def matches(
     if not lines[-1]:
         lines.pop()
     for number, line in enumerate(lines, 1):
-        line = line.removesuffix("\r")
-        if match := wanted.search(line):
-            yield number, line, match.start()
+        for part in parts(wanted, line.removesuffix("\r")):
+            yield number, part
 
 
-def around(line: str, start: int) -> str:
-    """A line as it is told; of a long one the part around ``start``, and which part that is."""
+def parts(wanted: re.Pattern[str], line: str) -> Iterator[str]:
+    """A line if it matches; of a long one the part around each match, and where it begins."""
     if len(line.strip()) <= MAX_LINE_CHARS:
-        return line.strip()
-    first = max(0, min(start - MAX_LINE_CHARS // 2, len(line) - MAX_LINE_CHARS))
-    shown = line[first : first + MAX_LINE_CHARS]
-    return f"[from column {first + 1} of {len(line)}] {shown}"
+        if wanted.search(line):
+            yield line.strip()
+        return
+    end = 0
+    while end < len(line) and (match := wanted.search(line, end)):
+        first = max(0, min(match.start() - MAX_LINE_CHARS // 2, len(line) - MAX_LINE_CHARS))
+        end = first + MAX_LINE_CHARS
+        yield f"[from column {first + 1} of {len(line)}] {line[first:end]}"
 
 
 def _files(confined: Confined, target: Path) -> Iterator[tuple[Path, int | None]]:

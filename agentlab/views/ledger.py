@@ -308,6 +308,7 @@ _TAKERS = {
     "assistant.message": Ledger._message,
     "assistant.turn_end": Ledger._turn_end,
     "model.side_call": Ledger._side_call,
+    "model.broken_off": Ledger._side_call,
     "budget.warning": Ledger._warned,
     "session.end": Ledger._end,
 }

@@ -376,8 +376,9 @@ for fault in armed:
 compare(dead, survived, labels=("no retry", "retry"))
 
 # %% [markdown] tags=["core"]
-# Same question, same tools, three turns. The waiting is in the time, and nowhere else: a request that fails costs no
-# tokens. (One that breaks off after it began may, with a real model.)
+# Same question, same tools, three turns. The waiting is in the time. A request that is refused costs no tokens. One that
+# *breaks off* had begun: its prompt was read and is paid for, and so is what it wrote. Therefore a loop that keeps a budget
+# has to count it. How much was written nobody told (the last count comes with the end), so it is estimated from what arrived.
 #
 # ## Break it
 #

@@ -118,7 +118,7 @@ ask("for an hour", cache_control=hour)
 # | bucket | the field of `usage` | times the input price |
 # |---|---|--:|
 # | input | `input_tokens`: what stands *behind the last mark*, not the whole prompt | 1 |
-# | cache read | `cache_read_input_tokens` | 0.05 or 0.1 |
+# | cache read | `cache_read_input_tokens` | 0.025 to 0.1 |
 # | cache write, 5 minutes | `cache_creation_input_tokens`, less those for an hour | 1.25 |
 # | cache write, 1 hour | `cache_creation.ephemeral_1h_input_tokens` | 2 |
 # | output | `output_tokens`, thinking included | 5 |

@@ -452,7 +452,7 @@ print(note_in(previews.preview(line, "page.txt")))
 # Round in circles: each read of a file makes another file. So `Read` is exempt, by `preview=False` in its contract. It has a bound
 # of its own, 20,000 characters, and says where to go on. And in a long line "offset=1" begins where you began.
 #
-# The packaged one counts columns as well: its `Read` can begin at one, and its `Grep` shows the part of a long line around the match
+# The packaged one counts columns as well: its `Read` can begin at one, and its `Grep` shows the part of a long line around each match
 # and says at which column it begins. What no preview solves: a model that *should* read everything,
 # to sum up a page, say. It will read on, part by part, and in the end all of it is in the context, plus the turns. For that there are
 # child agents (chapter 15): they read, and only what they found comes back.

@@ -171,6 +171,28 @@ def test_of_a_long_line_the_part_around_the_match_is_given(tmp_path, before, mat
     assert read("a.txt", offset=2, column=int(told[1])).startswith(told[3])
 
 
+def test_of_a_long_line_every_match_is_found(tmp_path):
+    keys = [f'"key{n}": "{"v" * 90}"' for n in range(60)]
+    line = "{" + ", ".join(keys) + "}"
+    (tmp_path / "a.json").write_text(f"{line}\n")
+    said, slow = both(tmp_path, pattern=r'"key\d+"')
+    assert said == slow
+    assert all(key in said for key in keys)
+    one, other = both(tmp_path, pattern=r'"key(3|55)"')[0].split("\n")
+    assert keys[3] in one and keys[55] in other
+    for told in (one, other):
+        assert re.match(rf"a\.json:1: \[from column \d+ of {len(line)}\] ", told)
+
+
+@pytest.mark.parametrize("pattern", ["$", "x*", "^x", "x{600}", r"(?<=x)x\b"])
+def test_a_long_line_is_told_whatever_the_pattern_is(tmp_path, pattern):
+    (tmp_path / "a.txt").write_text("x" * 9_000)
+    said, slow = both(tmp_path, pattern=pattern)
+    assert said == slow and said.startswith("a.txt:1: [from column ")
+    (tmp_path / "a.txt").write_text("x" * 1_000_000)
+    assert len(both(tmp_path, pattern="x")[0].split("\n")) == 1_001
+
+
 def test_a_line_of_500_characters_is_given_whole(tmp_path):
     (tmp_path / "a.txt").write_text(f"    {'x' * 500}  \n")
     assert both(tmp_path, pattern="x$|x ")[0] == f"a.txt:1: {'x' * 500}"

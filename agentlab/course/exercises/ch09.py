@@ -195,6 +195,7 @@ def input_dollars_longest(first, added, turns, cached):
         Case("all is spent", (1.0, 1.0, 1000, 1000, False), False),
         Case("more than all is spent", (1.2, 1.0, 1000, 1000, False), False),
         Case("strict, and it fits", (0.5, 1.0, 10_000, 1000, True), True),
+        Case("strict, and it just fits", (0.5, 1.0, 100_000, 25_000, True), True),
         Case("strict, and a little is left", (0.99, 1.0, 100_000, 8000, True), False),
         Case("strict, and all is spent", (1.0, 1.0, 0, 0, True), False),
         Case("strict: the prompt alone is too much", (0.0, 0.1, 50_000, 10, True), False),
@@ -257,6 +258,12 @@ def may_send_plain(spent, budget, prompt, room, strict):
 @broken("09.3", "a budget of nothing is no limit")
 def may_send_falsy(spent, budget, prompt, room, strict):
     return may_send(spent, budget or None, prompt, room, strict)
+
+
+@broken("09.3", "what just fits is refused")
+def may_send_just(spent, budget, prompt, room, strict):
+    worst = (prompt * 2.5 + room * 10) / 1_000_000 if strict else 0
+    return budget is None or (spent is not None and spent + worst < budget)
 
 
 @broken("09.3", "one more when all is spent")

@@ -22,7 +22,11 @@ def _shown(first, last, of, beginning="", end=""):
     "A preview",
     cases=[
         Case("nothing at all", ("", "p", 20, 10), ""),
-        Case("within the limit", ("one\ntwo\n", "p", 20, 10), "one\ntwo\n"),
+        Case(
+            "within the limit, which counts characters",
+            ("caffè\nperché\n", "p", 14, 3),
+            "caffè\nperché\n",
+        ),
         Case(
             "just within the limit", ("0123456789\nabcdefghi", "p", 20, 10), "0123456789\nabcdefghi"
         ),
@@ -195,8 +199,8 @@ def preview_too_early(text, path, limit, room):
         ),
         Case(
             "too many bytes: as many go as must",
-            ({"a": b"11", "b": b"22", "c": b"33"}, "d", b"44444", 9, 8),
-            (b"44444", [("c", b"33"), ("d", b"44444")]),
+            ({"a": b"1", "b": b"22222", "c": b"33"}, "d", b"444", 9, 9),
+            (b"444", [("c", b"33"), ("d", b"444")]),
         ),
         Case(
             "the old content of the file does not count",
@@ -362,12 +366,20 @@ def _parity(says, results, decided, limit, expected, calls, shows=""):
             ({}, []),
         ),
         _parity(
-            "an empty result was decided as well",
-            [("t1", "")],
+            "nothing in its place was a decision as well",
+            [("t1", "larger")],
             {"t1": ""},
             5,
             [""],
             ({}, []),
+        ),
+        _parity(
+            "what is in this history no more stays decided",
+            [("t2", "small")],
+            {"t1": "preview of t1"},
+            5,
+            ["small"],
+            ({"t2": "small"}, []),
         ),
     ],
     hints=[
