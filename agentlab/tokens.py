@@ -37,20 +37,25 @@ def count_content(content: Any) -> int:
     if isinstance(content, str):
         return count_text(content)
     if isinstance(content, list):
-        return sum(map(count_content, content))
-    match content.get("type"):
+        return sum(map(count_block, content))
+    return count_block(content)
+
+
+def count_block(block: dict[str, Any]) -> int:
+    """Estimated tokens of one block."""
+    match block.get("type"):
         case "text":
-            return count_text(content["text"])
+            return count_text(block["text"])
         case "thinking":
-            return OVERHEAD + count_text(content.get("thinking", ""))
+            return OVERHEAD + count_text(block.get("thinking", ""))
         case "tool_use" | "server_tool_use":
-            return OVERHEAD + count_text(content["name"]) + count_json(content["input"])
+            return OVERHEAD + count_text(block["name"]) + count_json(block["input"])
         case "tool_result":
-            return OVERHEAD + count_content(content.get("content") or "")
+            return OVERHEAD + count_content(block.get("content") or "")
         case "image":
             return IMAGE_TOKENS
         case _:
-            return OVERHEAD + count_json({k: v for k, v in content.items() if k != "cache_control"})
+            return OVERHEAD + count_json({k: v for k, v in block.items() if k != "cache_control"})
 
 
 def count_message(message: dict[str, Any]) -> int:
