@@ -122,6 +122,13 @@ class Agent:
         history: Iterable[dict[str, Any]] = (),
         name: str = "main",
     ) -> None:
+        for part, kind in (
+            (limits, Limits), (retry, Retry), (compaction, Compaction),
+            (permissions, Permissions), (hooks, Hooks), (previews, Previews),
+        ):  # fmt: skip
+            if part is not None and not isinstance(part, kind):
+                wants = kind.__name__
+                raise TypeError(f"{wants.lower()}={part!r}: give it {wants}(...)")
         self.endpoint = endpoint or connect(model=model)
         previews = previews.clone() if previews else None  # each conversation decides for itself
         if previews:

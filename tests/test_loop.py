@@ -752,3 +752,10 @@ async def test_c42_replaying_a_transcript_needs_no_server_and_runs_no_tool(play,
         json.dumps([e.to_dict() for e in live])
     )
     assert len(ran) == 1 and not endpoint.simulator.log.since(mark)
+
+
+@pytest.mark.parametrize("part", ["limits", "retry", "compaction", "permissions", "hooks"])
+@pytest.mark.parametrize("wrong", [True, "low"])
+def test_a_part_of_another_type_is_refused_at_once(part, wrong):
+    with pytest.raises(TypeError, match=rf"{part}=.*give it {part.capitalize()}\(\.\.\.\)"):
+        Agent(**{part: wrong})
