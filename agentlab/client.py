@@ -3,7 +3,7 @@
 A refused request says, in one more line, which rule it broke and which chapter explains it (the
 simulator names the rule in a response header). And where a budget is set, every request that is
 sent through the client is counted, streams included, and none is sent that could pass it. What
-requests under way may still cost is kept back for them, so that many agents can share a budget; a
+requests under way may still cost is kept back for them, so that many agents can share a budget: a
 request that fits only if they cost less than that waits for them.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,11 @@ if TYPE_CHECKING:
     from agentlab.providers import Endpoint
 
 
-LOOK_S = 0.05  # how often a request that waits for others looks again
+LOOK_S, LOOKS = 0.05, 2_400  # a request that waits for others looks again, for two minutes
+HELD = (
+    "Requests that are under way (or streams that were never closed) may cost what is left of the "
+    "budget, so nothing was sent. Ask again when they are done."
+)
 
 
 class BudgetSpent(anthropic.AnthropicError):
@@ -189,8 +192,13 @@ class _AsyncMeter(httpx2.AsyncHTTPTransport):
         self._endpoint = endpoint
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        while (reserved := _reserve(self._endpoint, request)) is None:  # noqa: ASYNC110 (they may
-            await asyncio.sleep(LOOK_S)  # run in other threads, with other event loops)
+        for _ in range(LOOKS):
+            reserved = _reserve(self._endpoint, request)
+            if reserved is not None:
+                break
+            await asyncio.sleep(LOOK_S)  # they may run in other threads, with other event loops
+        else:
+            raise BudgetSpent(HELD)
         count = _Count(self._endpoint, reserved)
         try:
             response = await super().handle_async_request(request)
@@ -221,8 +229,9 @@ class _SyncMeter(httpx2.HTTPTransport):
         self._endpoint = endpoint
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        while (reserved := _reserve(self._endpoint, request)) is None:
-            time.sleep(LOOK_S)
+        reserved = _reserve(self._endpoint, request)
+        if reserved is None:  # to wait here could stop the very event loop that they need
+            raise BudgetSpent(HELD)
         count = _Count(self._endpoint, reserved)
         try:
             response = super().handle_request(request)

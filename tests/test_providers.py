@@ -162,6 +162,17 @@ async def test_agents_that_share_a_budget_keep_it_together_and_wait_for_each_oth
     assert endpoint.spent_usd <= 0.05
 
 
+async def test_a_plain_client_does_not_wait_for_requests_that_need_its_event_loop(paid):
+    endpoint = connect("anthropic", budget_usd=0.01)
+    question = [{"role": "user", "content": "Hello! Who are you?"}]
+    asked = {"model": endpoint.model, "max_tokens": 800, "messages": question}
+    stream = await endpoint.client().messages.create(**asked, stream=True)
+    with pytest.raises(BudgetSpent, match="under way"):
+        endpoint.sync_client().messages.create(**asked)
+    await stream.close()
+    assert endpoint.sync_client().messages.create(**asked).id
+
+
 @pytest.mark.parametrize("to", ["anthropic", "server"])
 @pytest.mark.parametrize("budget", [float("nan"), 0, -1])
 def test_what_is_no_budget_is_refused(paid, to, budget):
