@@ -110,8 +110,10 @@ def connect(
     """Choose the endpoint: ``connect()``, ``connect("anthropic")``, ``connect("http://...")``.
 
     What is not given comes from AGENTLAB_ENDPOINT, AGENTLAB_MODEL and AGENTLAB_BUDGET_USD, then
-    from the defaults: simulator, the default model, 0.50 dollars. ``speed`` (tokens a second) and
-    ``scenario`` (a name) are for the simulator. Raises ProviderError if it cannot be used.
+    from the defaults: simulator, the default model, 0.50 dollars. The budget is for all requests
+    through this endpoint together, of agents that run at once too; none is sent that could pass it.
+    ``speed`` (tokens a second) and ``scenario`` (a name) are for the simulator. Raises
+    ProviderError if it cannot be used.
     """
     to = to or os.environ.get("AGENTLAB_ENDPOINT") or "simulator"
     model = model or os.environ.get("AGENTLAB_MODEL") or None
