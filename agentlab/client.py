@@ -24,6 +24,7 @@ import httpx2
 
 from agentlab.costs import budget, dollars, latest, price_reply
 from agentlab.limits import cost_bound
+from agentlab.prices import BATCH
 from agentlab.tokens import count_request
 
 if TYPE_CHECKING:
@@ -180,10 +181,16 @@ def _most(request: httpx2.Request) -> float:
     """
     try:
         asked = json.loads(request.content)
-        prompt = count_request(asked.get("system"), asked.get("tools") or [], asked["messages"])
-        return cost_bound(prompt, asked["max_tokens"], asked["model"]) or 0.0
+        if "requests" in asked:
+            return BATCH * sum(_bound(one["params"]) for one in asked["requests"])
+        return _bound(asked)
     except (ValueError, LookupError, TypeError, AttributeError, httpx2.StreamError):
         return 0.0  # no question to a model, or one that the server refuses
+
+
+def _bound(asked: dict[str, Any]) -> float:
+    prompt = count_request(asked.get("system"), asked.get("tools") or [], asked["messages"])
+    return cost_bound(prompt, asked["max_tokens"], asked["model"]) or 0.0
 
 
 class _AsyncMeter(httpx2.AsyncHTTPTransport):

@@ -168,6 +168,14 @@ def test_a_batch_counts_against_the_budget_once_and_at_half_the_price(simulator,
     assert paid.spent_usd == pytest.approx(sum(price(u, default_model()) for u in used) / 2)
 
 
+def test_a_batch_that_could_pass_the_budget_is_not_sent(simulator, paid):
+    params = {"model": default_model(), "max_tokens": 1_000, "messages": QUESTION}
+    requests = [{"custom_id": f"r{n}", "params": params} for n in range(110)]  # $0.55 at half price
+    with pytest.raises(BudgetSpent, match=r"could cost \$0\.55"):
+        paid.sync_client().messages.batches.create(requests=requests)
+    assert paid.sync_client().messages.batches.create(requests=requests[:90]).id
+
+
 # the bound, and the soft mark
 
 COUNTS = st.integers(0, 200_000)
