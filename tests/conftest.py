@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import settings
 
+from agentlab.costs import Usage, price
 from agentlab.providers import connect
 from agentlab.simulator import scenario as scenarios
 from agentlab.simulator.scenario import all_scenarios, scenario
@@ -38,6 +39,38 @@ def play():
         return connect(scenario=name, **arguments)
 
     return make
+
+
+@pytest.fixture
+def used():
+    """``used(entry)``: what an entry of the server's log was billed for, as usage and dollars."""
+
+    def of(entry):
+        usage = Usage(
+            input_tokens=entry.input_tokens,
+            cache_read_tokens=entry.cache_read_tokens,
+            cache_write_5m_tokens=entry.cache_write_tokens - entry.cache_write_1h_tokens,
+            cache_write_1h_tokens=entry.cache_write_1h_tokens,
+            output_tokens=entry.output_tokens,
+        )
+        billed = entry.status == 200 and entry.model
+        batch = entry.kind == "batch"
+        return usage, price(usage, entry.model, batch=batch) if billed else 0.0
+
+    return of
+
+
+@pytest.fixture
+def billed(used):
+    """``billed(log, mark)``: the same for all entries since a mark."""
+
+    def since(log, mark):
+        total, usd = Usage(), 0.0
+        for usage, cost in map(used, log.since(mark)):
+            total, usd = total + usage, usd + cost
+        return total, usd
+
+    return since
 
 
 @pytest.fixture(scope="module")

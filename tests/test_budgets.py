@@ -40,7 +40,7 @@ async def test_a_strict_budget_is_never_overspent(diary, usd):
     assert result.status == "dollar_limit" and "could cost" in result.detail
 
 
-async def test_a_strict_budget_counts_the_attempts_that_broke_off(diary):
+async def test_a_strict_budget_counts_the_attempts_that_broke_off(diary, billed):
     endpoint = connect()
     mark = endpoint.simulator.log.mark()
     endpoint.simulator.faults.add(Fault("error_event", calls=[4, 5, 6]))
@@ -50,10 +50,7 @@ async def test_a_strict_budget_counts_the_attempts_that_broke_off(diary):
     )
     result = await agent.ask(TASK)
     endpoint.simulator.faults.clear()
-    spent = sum(
-        price(Usage(input_tokens=e.input_tokens, output_tokens=e.output_tokens), e.model)
-        for e in endpoint.simulator.log.since(mark)
-    )
+    spent = billed(endpoint.simulator.log, mark)[1]
     assert result.status == "dollar_limit" and result.cost_usd <= spent <= 0.03
 
 

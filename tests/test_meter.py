@@ -20,23 +20,6 @@ from agentlab.toolbox import calculator
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
 
 
-def billed(log, mark):
-    """Tokens and dollars of all entries of a server's log since a mark."""
-    usage, usd = Usage(), 0.0
-    for entry in log.since(mark):
-        used = Usage(
-            input_tokens=entry.input_tokens,
-            cache_read_tokens=entry.cache_read_tokens,
-            cache_write_5m_tokens=entry.cache_write_tokens - entry.cache_write_1h_tokens,
-            cache_write_1h_tokens=entry.cache_write_1h_tokens,
-            output_tokens=entry.output_tokens,
-        )
-        usage += used
-        if entry.status == 200 and entry.model:
-            usd += price(used, entry.model, batch=entry.kind == "batch")
-    return usage, usd
-
-
 def buckets(usage):
     return {name: n for name, n in usage.to_dict().items() if name != "thinking_tokens"}
 
@@ -71,7 +54,7 @@ async def tree_of_agents(endpoint):
     return events
 
 
-async def test_the_sum_is_what_the_server_billed():
+async def test_the_sum_is_what_the_server_billed(billed):
     endpoint = connect()
     mark = endpoint.simulator.log.mark()
     meter = CostMeter.of(await tree_of_agents(endpoint))
@@ -83,7 +66,7 @@ async def test_the_sum_is_what_the_server_billed():
 
 
 @pytest.mark.parametrize("names", [("one", "two"), ("twin", "twin")])
-async def test_agents_that_work_at_the_same_time_are_all_counted(names):
+async def test_agents_that_work_at_the_same_time_are_all_counted(names, billed):
     """Twins ask the same and get the same answers, with the same ids."""
     endpoint, meter = connect(), CostMeter()
     mark = endpoint.simulator.log.mark()
@@ -102,7 +85,7 @@ async def test_agents_that_work_at_the_same_time_are_all_counted(names):
 
 @pytest.mark.parametrize("retry", [Retry(), Retry({})], ids=["once", "for good"])
 @pytest.mark.parametrize("kind", ["cut_clean", "cut_dirty", "error_event"])
-async def test_an_attempt_that_broke_off_is_counted_as_far_as_it_told(kind, retry):
+async def test_an_attempt_that_broke_off_is_counted_as_far_as_it_told(kind, retry, billed):
     endpoint = connect()
     mark = endpoint.simulator.log.mark()
     endpoint.simulator.faults.add(Fault(kind, calls=[1]))
@@ -152,7 +135,7 @@ async def test_a_run_costs_what_its_result_says():
     assert (total.usd, total.usage) == (pytest.approx(result.cost_usd), result.usage)
 
 
-async def test_a_batch_is_counted_at_half_the_price():
+async def test_a_batch_is_counted_at_half_the_price(billed):
     endpoint = connect()
     client, mark = endpoint.client(), endpoint.simulator.log.mark()
     question = {"model": HAIKU, "max_tokens": 200,
@@ -170,7 +153,7 @@ async def test_a_batch_is_counted_at_half_the_price():
     assert meter.total.usd == pytest.approx(usd) == pytest.approx(price(usage, HAIKU) / 2)
 
 
-def test_a_summary_that_the_server_makes_is_billed_as_a_step_of_its_own():
+def test_a_summary_that_the_server_makes_is_billed_as_a_step_of_its_own(billed):
     """On a model with price tiers, where a sum of the steps would be in the dearer one."""
     with start() as simulator:
         client = connect(simulator.base_url, model=HAIKU).sync_client()

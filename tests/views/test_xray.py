@@ -81,18 +81,6 @@ def long_run(tmp_path, own_scenarios):
     return run
 
 
-def used(entry):
-    """What an entry of the server's log was billed for: its usage, and that in dollars."""
-    usage = Usage(
-        input_tokens=entry.input_tokens,
-        cache_read_tokens=entry.cache_read_tokens,
-        cache_write_5m_tokens=entry.cache_write_tokens - entry.cache_write_1h_tokens,
-        cache_write_1h_tokens=entry.cache_write_1h_tokens,
-        output_tokens=entry.output_tokens,
-    )
-    return usage, price(usage, entry.model)
-
-
 def numbers(view):
     """The cells with numbers of each row that has some."""
     rows = re.findall(r"<tr[ >].*?</tr>", view)
@@ -140,7 +128,7 @@ async def test_requests_after_a_compaction_are_those_that_the_server_got(long_ru
             assert request.missing == 0
 
 
-async def test_the_numbers_that_are_shown_are_those_of_the_servers_log(long_run):
+async def test_the_numbers_that_are_shown_are_those_of_the_servers_log(long_run, used):
     events, stored, _ = await long_run()
     bills = [used(entry) for entry in long_run.entries]
     turns = [
