@@ -1081,3 +1081,8 @@ def played(messages):
     """The simulated model has an answer to these messages."""
     body = {"model": THINKER, "max_tokens": 500, "tools": TOOLS, "messages": messages}
     return play(body, chain(body)).content
+
+
+async def test_what_cannot_get_any_shorter_says_so():
+    with pytest.raises(CannotCompact, match=r"^[\d,]+ tokens could not be made fewer \(summary: "):
+        await compact(work(1), "summary", Says("- x"), reason="asked")

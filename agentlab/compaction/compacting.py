@@ -195,7 +195,8 @@ async def compact(
             continue
         about = (dropped, summary, reason, tuple(tried), tuple(task.events), list(history))
         return Compacted(made, name, before, after, *about)
-    why = f"{before:,} tokens could not be brought down to {most:,}"
+    goal = f"brought down to {most:,}" if most < before - 1 else "made fewer"
+    why = f"{before:,} tokens could not be {goal}"
     if problems := validate(history):
         why = f"the API would not take the history itself: {problems[0]}; mend it first"
     raise CannotCompact(f"{why} ({'; '.join(tried)})", tried, task.events)
