@@ -58,10 +58,12 @@ class Asking:
         replace = self._put(widget)
         said = "cancelled before it was answered"
         try:
-            while (
-                not answered.done()
-            ):  # a kernel that only waits does not hear its interrupt button
+            while not answered.done():
+                # Again and again: a kernel that only waits does not hear its interrupt button,
+                # and a page that was just loading may have missed the question.
                 await asyncio.wait({answered}, timeout=HEARTBEAT_S)
+                if self._box is not None and not widget.seen:
+                    self._box.send_state("children")
             said = outcome(answered.result())
             return answered.result()
         finally:
@@ -108,6 +110,7 @@ class Approval(anywidget.AnyWidget):
         }  # fmt: skip
         super().__init__(question=shown)
         self._question, self._give = question, give
+        self.seen = False  # a page shows it
         self._answered = False
         self._lock = threading.Lock()
         self.on_msg(self._hear)
@@ -118,6 +121,9 @@ class Approval(anywidget.AnyWidget):
     def _hear(self, _: Any, content: Any, buffers: Any) -> None:
         """An answer from the page. What belongs to another question, or comes late, is ignored."""
         if not isinstance(content, dict) or content.get("id") != self._question.id:
+            return
+        self.seen = True
+        if content.get("kind") == "seen":
             return
         try:
             given = _answer(self._question, content)

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from agentlab.permissions import Answer, Question
+from agentlab.views import approval
 from agentlab.views.approval import Approval, Asking, asker, static_html
 
 
@@ -120,6 +121,25 @@ async def test_an_answer_from_another_thread_ends_the_waiting():
     (left,) = asking._box.children
     assert "approved" in left.value and "make" in left.value
     assert widget.decided == "approved"
+
+
+async def test_a_page_that_was_still_loading_is_told_again_until_it_shows_the_question(monkeypatch):
+    monkeypatch.setattr(approval, "HEARTBEAT_S", 0.01)
+    asking, told = Asking(), []
+    asking._repr_mimebundle_()
+    waiting = asyncio.create_task(asking(question()))
+    await asyncio.sleep(0)
+    (widget,) = asking._box.children
+    monkeypatch.setattr(type(asking._box), "send_state", lambda box, key: told.append(key))
+    await asyncio.sleep(0.1)
+    assert len(told) > 1 and set(told) == {"children"}
+    say(widget, "seen")
+    await asyncio.sleep(0.05)
+    told.clear()
+    await asyncio.sleep(0.1)
+    assert told == [] and not waiting.done()
+    say(widget, "deny")
+    assert await asyncio.wait_for(waiting, 5) == Answer("deny", "")
 
 
 async def test_a_question_that_is_cancelled_says_so_and_takes_no_answer_any_more():

@@ -72,6 +72,7 @@ function build({ model, el }) {
   };
   model.on("msg:custom", heard);
   model.on("change:decided", over);
+  say("seen");
   over();
   el.append(root);
   const typing = () => document.activeElement?.closest("input, textarea, [contenteditable=true]");
