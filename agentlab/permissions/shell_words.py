@@ -9,6 +9,7 @@ grammar found, and where they differ nobody knows what will run. Chapter 05 buil
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 
 from agentlab.permissions.shell_command import Word
 from agentlab.permissions.shell_lines import Unreadable
@@ -39,7 +40,7 @@ def unseen(character: str) -> bool:
     return not character.isprintable() or character in _BLANK
 
 
-class Words:
+class Words(ABC):
     """Reads words from ``text``. `expand` is left to whoever knows what is inside."""
 
     def __init__(self, text: str) -> None:
@@ -48,9 +49,9 @@ class Words:
         self.evaluated: set[str] = set()  # names whose values are evaluated as arithmetic
         self.set_outside: set[str] = set()  # names whose values come from outside the text
 
+    @abstractmethod
     def expand(self, at: int, quoted: bool) -> int:
         """Read what the ``$(``, backtick or ``<(`` at ``at`` begins; where it ends."""
-        raise NotImplementedError
 
     def word(self, start: int) -> tuple[Word, int]:
         """The word at ``start``, and where it ends. Empty if there is none."""
