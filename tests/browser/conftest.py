@@ -6,6 +6,7 @@ Where Chromium is missing the tests skip and say what to install; with AGENTLAB_
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -74,7 +75,21 @@ def course(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def server(course, tmp_path_factory):
+def free_port():
+    """``free_port()``: one below those that the system gives away to who asks for any."""
+
+    def find():
+        for port in random.sample(range(20_000, 30_000), 50):
+            with contextlib.suppress(OSError), socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+                return port
+        pytest.fail("no free port below 30,000")
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def server(course, free_port, tmp_path_factory):
     """JupyterLab on that copy, with views that are live and text that takes its time."""
     home = tmp_path_factory.mktemp("jupyter")
     env = {k: v for k, v in os.environ.items() if not k.startswith("AGENTLAB_")}
@@ -83,9 +98,7 @@ def server(course, tmp_path_factory):
         for name in ("_CONFIG", "LAB_SETTINGS", "LAB_WORKSPACES")
     }
     env |= {"AGENTLAB_SPEED": "150"}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [
             sys.executable,
@@ -96,6 +109,7 @@ def server(course, tmp_path_factory):
             "--ip=127.0.0.1",
             f"--port={port}",
             "--ServerApp.port_retries=0",
+            *(["--KernelManager.transport=ipc"] if sys.platform == "linux" else []),
             "--IdentityProvider.token=",
             "--LabApp.expose_app_in_browser=True",
             "--LabApp.extension_manager=readonly",

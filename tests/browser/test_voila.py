@@ -28,7 +28,7 @@ display(ask, said)"""
 
 
 @pytest.fixture
-def voila(tmp_path):
+def voila(tmp_path, free_port):
     """The address of a page that Voilà serves."""
     if importlib.util.find_spec("voila") is None:
         missing = "Voilà is missing: pip install agentlab[voila]"
@@ -38,9 +38,7 @@ def voila(tmp_path):
     nbformat.write(notebook, tmp_path / "ask.ipynb")
     env = {k: v for k, v in os.environ.items() if not k.startswith("AGENTLAB_")}
     env["JUPYTER_CONFIG_DIR"] = str(tmp_path / "config")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "voila", "ask.ipynb", "--no-browser", f"--port={port}"]
     process = subprocess.Popen(
         [*command, "--Voila.ip=127.0.0.1"], cwd=tmp_path, env=env,

@@ -1,8 +1,10 @@
 """Every chapter under strict nbval: a second opinion, by a tool that nobody here wrote."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +15,13 @@ from agentlab.resources import notebooks_path
 @pytest.mark.parametrize("stem", [chapter.stem for chapter in available()])
 def test_strict_nbval_finds_every_output_as_it_is_stored(stem):
     folder = notebooks_path()
-    nbval = "-q -n0 -p no:cacheprovider --nbval --nbval-current-env --nbval-cell-timeout=60"
+    plugins = "-p ipc_kernels -p no:cacheprovider"
+    nbval = f"-q -n0 {plugins} --nbval --nbval-current-env --nbval-cell-timeout=60"
+    paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *nbval.split(), f"{stem}.ipynb"],
         cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
         text=True,
         timeout=300,
