@@ -12,7 +12,7 @@ from agentlab.providers import connect
 from agentlab.simulator import scenario as scenarios
 from agentlab.simulator.scenario import all_scenarios, scenario
 
-pytest_plugins = ["ipc_kernels"]
+pytest_plugins = ["kernel_ports"]
 _numbers = itertools.count(1)
 if "CI" not in os.environ:  # there hypothesis has a profile of its own
     settings.register_profile("patient", deadline=None)  # a busy machine fails no property

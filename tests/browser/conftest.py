@@ -79,11 +79,11 @@ def free_port():
     """``free_port()``: one below those that the system gives away to who asks for any."""
 
     def find():
-        for port in random.sample(range(20_000, 30_000), 50):
+        for port in random.sample(range(10_000, 20_000), 50):
             with contextlib.suppress(OSError), socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))
                 return port
-        pytest.fail("no free port below 30,000")
+        pytest.fail("no free port below 20,000")
 
     return find
 

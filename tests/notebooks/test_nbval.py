@@ -15,7 +15,7 @@ from agentlab.resources import notebooks_path
 @pytest.mark.parametrize("stem", [chapter.stem for chapter in available()])
 def test_strict_nbval_finds_every_output_as_it_is_stored(stem):
     folder = notebooks_path()
-    plugins = "-p ipc_kernels -p no:cacheprovider"
+    plugins = "-p kernel_ports -p no:cacheprovider"
     nbval = f"-q -n0 {plugins} --nbval --nbval-current-env --nbval-cell-timeout=60"
     paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]
     done = subprocess.run(
