@@ -13,7 +13,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from agentlab.agent import Agent as Agent
-    from agentlab.agent import Result as Result
     from agentlab.events import Event as Event
     from agentlab.hooks import Hooks as Hooks
     from agentlab.limits import Limits as Limits
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from agentlab.permissions import Rules as Rules
     from agentlab.providers import Endpoint as Endpoint
     from agentlab.providers import connect as connect
+    from agentlab.result import Result as Result
     from agentlab.tools import Tool as Tool
     from agentlab.tools import tool as tool
     from agentlab.transcript import Transcript as Transcript

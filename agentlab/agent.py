@@ -12,28 +12,30 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from agentlab import loop
 from agentlab.compaction import Compaction
 from agentlab.compaction.api import unread
-from agentlab.compaction.kept import pinned, pins_in, unpinned
+from agentlab.compaction.fitting import joined, lean
+from agentlab.compaction.kept import pinned, pins_in, said_in, unpinned
 from agentlab.compaction.making_room import make_room, window_of
 from agentlab.compaction.settings import trigger
-from agentlab.costs import Usage, dollars
+from agentlab.costs import Usage
 from agentlab.events import SCHEMA_VERSION, Event
 from agentlab.file_cache import FileCache
 from agentlab.hooks import NO_HOOKS, Hooks, Merged
 from agentlab.instructions import read_instructions
 from agentlab.limits import Limits
-from agentlab.messages import Block, History, text, user, valid_unicode
+from agentlab.messages import Block, History, blocks_of, normalise, text, user, valid_unicode
 from agentlab.models import find_model, small_model
 from agentlab.partition import concurrency_cap
 from agentlab.permissions.gate import Gate
 from agentlab.permissions.policy import Permissions
 from agentlab.previews import Previews, shrink
 from agentlab.providers import Endpoint, connect
+from agentlab.result import Result
 from agentlab.retry import Retry
 from agentlab.tokens import count_request
 from agentlab.toolbox.complete import task_complete
@@ -42,49 +44,6 @@ from agentlab.transcript import Loaded, Transcript, history_of, load
 
 FAREWELL_S = 1.0  # what SessionEnd hooks have when a run is cancelled
 HEARTBEAT_S = 0.25  # wakes an idle kernel so that its interrupt button works (ipykernel 7.4)
-GOOD = ("completed", "task_complete")
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a run ended, and what it took. ``events`` are the stored ones."""
-
-    status: str
-    text: str
-    turns: int
-    usage: Usage
-    cost_usd: float | None
-    seconds: float
-    detail: str = ""
-    simulated: bool = False
-    events: tuple[Event, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """True if the agent finished, rather than being stopped."""
-        return self.status in GOOD
-
-    @classmethod
-    def from_events(cls, events: Iterable[Event]) -> Result:
-        """The result of the last run in a stream of events. Raises ValueError if it holds none."""
-        stored = [event for event in events if not event.live]
-        start = max((i for i, e in enumerate(stored) if e.type == "session.start"), default=-1)
-        run = stored[max(start, 0) :]
-        end = next((e for e in reversed(run) if e.type == "session.end"), None)
-        if end is None:
-            raise ValueError("these events hold no finished run: session.end is missing")
-        return cls(
-            end.status, end.text, end.turns, Usage.from_dict(end.usage), end.cost_usd,
-            run[-1].at - run[0].at, end.detail, bool(run[0].data.get("simulated")), tuple(run),
-        )  # fmt: skip
-
-    def __repr__(self) -> str:
-        why = f" ({self.detail})" if self.detail else ""
-        numbers = (
-            f"{self.turns} turns, {self.usage.total_tokens:,} tokens, {dollars(self.cost_usd)}"
-        )
-        simulated = ", simulated model" if self.simulated else ""
-        return f"{self.status}{why}: {numbers}{simulated}\n{self.text}"
 
 
 class Agent:
@@ -131,8 +90,8 @@ class Agent:
                 raise TypeError(f"{wants.lower()}={part!r}: give it {wants}(...)")
         self.endpoint = endpoint or connect(model=model)
         previews = previews.clone() if previews else None  # each conversation decides for itself
-        if previews:
-            history = shrink(history, previews, MAX_RESULT_CHARS, tools)
+        if previews:  # what was cut when it was sent, and got a note, is a little over the bound
+            history = shrink(history, previews, 2 * MAX_RESULT_CHARS, tools)
         self.history = History(history)
         self._told = 0  # messages of the history that the transcript already holds
         if transcript is not None and not isinstance(transcript, Transcript):
@@ -171,6 +130,7 @@ class Agent:
         self._running = False
         self._pins: dict[str, None] = {}  # from code, in order
         self._unpinned: set[str] = set()  # taken back; the model has not been told yet
+        self._asked = ""  # what the user asked last: the harness speaks as the user, too
         self._cleared = 0  # results that the API left out of the last prompt
         self._resumed: Event | None = None  # the session.start that this conversation goes on from
 
@@ -193,6 +153,10 @@ class Agent:
             **arguments,
         )
         agent._told, agent._resumed = len(agent.history), start
+        for event in loaded.events:
+            about = (event.type, event.agent, event.data.get("origin"))
+            if about == ("user.message", start.agent, "user"):
+                agent._asked = blocks_of(event.message)[0]["text"]
         return agent
 
     def __repr__(self) -> str:
@@ -245,11 +209,14 @@ class Agent:
         stays if one of them is ``context.not_compacted``, which says why.
         Raises RuntimeError if the agent is at work.
         """
+        await self._describe_tools()
         self._not_at_work()
         settings = self._setup.compaction or Compaction()
         settings = replace(settings, instructions=instructions or settings.instructions)
         setup = replace(self._ready(), compaction=settings)
-        state = loop.State(self.history, started_at=setup.clock.now())
+        if setup.normalise:
+            normalise(self.history)  # a run that was cancelled may have left calls without results
+        state = loop.State(self.history, started_at=setup.clock.now(), task=self._asked)
         tokens = count_request(setup.system, list(setup.definitions), self.history)
         events: list[Event] = []
         self._running = True
@@ -278,7 +245,8 @@ class Agent:
         setup = self._ready()
         state = loop.State(self.history, started_at=setup.clock.now(), task=task)
         self._running, ended = True, False
-        for cache in self._file_caches():
+        caches = self._file_caches()
+        for cache in caches:
             cache.used_by(self)
         heartbeat = asyncio.create_task(_heartbeat())
         try:
@@ -294,6 +262,8 @@ class Agent:
                     yield event
         finally:
             heartbeat.cancel()
+            for cache in caches:
+                cache.left_by(self)
             self._running = False
             self._told = len(self.history)
             if not ended:  # cancelled: nobody listens any more, but the transcript says so
@@ -325,6 +295,7 @@ class Agent:
             self._pins = {pin: None for pin in self._pins if pin in held}
             self._unpinned.clear()
             setup = replace(setup, pins=tuple(self._pins))
+            self._asked = state.task
             yield setup.event("user.message", 0, message=self.history[-1], origin="user")
         status = state.status
         async with aclosing(loop.run(setup, state)) as events:
@@ -338,12 +309,17 @@ class Agent:
             yield setup.event(kind, 0, **about)
 
     def _news_of_pins(self, task: list[Block]) -> list[Block]:
-        """What the model has to be told with this task: what holds no longer, and what does now."""
-        before = pins_in(self.history)
-        gone = [pin for pin in before if pin in self._unpinned]
+        """What the model has to be told with this task: what holds no longer, and what does now.
+
+        The task is later than what was pinned or taken back from code, so its own words count.
+        """
+        before, said = pins_in(self.history), dict(said_in(task))
+        gone = [pin for pin in before if pin in self._unpinned and pin not in said]
         news = [text(unpinned(gone))] if gone else []
         now = user(*task, *news)
-        holds = pins_in([*self.history, now], [pin for pin in self._pins if pin not in before])
+        holds = pins_in(
+            [*self.history, now], [pin for pin in self._pins if pin not in (*before, *said)]
+        )
         read = pins_in([*self.history[unread(self.history) :], now])
         if new := [pin for pin in holds if pin not in read]:
             news.append(text(pinned(new)))
@@ -426,7 +402,15 @@ class Agent:
         before, self._resumed = self._resumed, None
         now = self._setup.system, list(self._setup.definitions)
         if before is not None and now != (before.system, before.tools):
-            self.history = History(_without_thinking(self.history))  # bound to the old prefix
+            self._go_on_as(_without_thinking(self.history))  # bound to the old prefix
+        settings = self._setup.compaction
+        by_api = settings is not None and settings.level == "api" and settings.api_summary
+        if not by_api and unread(self.history):  # the API knows its summaries only if asked for
+            self._go_on_as(joined([lean(message) for message in self.history]))
+
+    def _go_on_as(self, messages: list[dict[str, Any]]) -> None:
+        """Leave out what the API would refuse here; the transcript has to hold that, too."""
+        self.history, self._told = History(messages), 0
 
     def _has_lost(self, event: Event) -> bool:
         """Whether results have left the context here: dropped by us, or newly by the API."""

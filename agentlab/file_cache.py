@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -44,6 +44,7 @@ class Held:
 
     data: bytes
     whole: bool = False
+    since: int = -1  # the turn in which the last of it was read; -1: the agent wrote it
     spans: tuple[Span, ...] = ()  # seen so far, in order and without overlap
     parts: Mapping[Hashable, int] = field(default_factory=dict)  # and the turn each was read in
 
@@ -59,8 +60,9 @@ class FileCache:
         self.files, self.size = files, size
         self._held: dict[str, Held] = {}  # the least recently used first
         self._bytes = 0
-        self._turn = 0  # grows with each read that is asked for, before those of a turn run
+        self._turn = 0  # grows with each file that is asked for, before the calls of a turn run
         self._reader: object = None  # the conversation that the texts are in
+        self._at_work: set[object] = set()  # conversations that read here now
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -78,7 +80,8 @@ class FileCache:
         """What is known of a file that now holds ``data``.
 
         ``"unread"``; ``"changed"`` since it was read or written here; else ``"whole"`` if all of
-        it was seen, ``"partial"`` if not, or if it is no longer in the context.
+        it was seen, ``"partial"`` if not, or if it is no longer in the context. What a turn reads
+        the model has not seen when it asks for the other calls of that turn.
         """
         with self._lock:
             held = self._used(path)
@@ -86,7 +89,8 @@ class FileCache:
                 return "unread"
             if held.data != data:
                 return "changed"
-            return "whole" if held.whole else "partial"
+            seen = held.since < self._turn or not (self._turn and self._at_work)
+            return "whole" if held.whole and seen else "partial"
 
     def shows(self, path: Path, data: bytes, part: Hashable) -> bool:
         """Whether the context holds that part of the file as it is now."""
@@ -100,7 +104,7 @@ class FileCache:
     # ------------------------------------------------------------------------------ telling
 
     def asked(self) -> None:
-        """A turn asks for a read, which has not run: what was read before is in the context.
+        """A turn asks for a file, and has not run: what was read before is in the context.
 
         Whoever never says so reads one file after the other, and each counts at once.
         """
@@ -108,10 +112,21 @@ class FileCache:
             self._turn += 1
 
     def used_by(self, conversation: object) -> None:
-        """A conversation goes on. If another one read here last, its texts are not in this one."""
+        """A conversation goes on. If another one read here last, its texts are not in this one.
+
+        While several are at work (an agent and its child with the same tools), no text counts as
+        being in the context, since it is not known in whose.
+        """
         if self._reader not in (None, conversation):
             self.forget_contents()
-        self._reader = conversation
+        with self._lock:
+            self._at_work.add(conversation)
+            self._reader = conversation
+
+    def left_by(self, conversation: object) -> None:
+        """A conversation has stopped, for now."""
+        with self._lock:
+            self._at_work.discard(conversation)
 
     def read(self, path: Path, data: bytes, part: Hashable, span: Span, length: int) -> None:
         """A part of the file was shown: ``span`` of a text of ``length`` bytes.
@@ -126,7 +141,10 @@ class FileCache:
             spans = _joined((*held.spans, span))
             whole = held.whole or spans[0] == (0, length)
             parts = {part: self._turn, span: self._turn, **held.parts}
-            self._put(path, replace(held, whole=whole, spans=spans, parts=parts))
+            alone = self._reader is None or self._at_work == {self._reader}
+            parts = parts if alone else {}  # it is not known whose context the text goes to
+            since = held.since if held.whole else self._turn
+            self._put(path, Held(data, whole, since, spans, parts))
 
     def wrote(self, path: Path, data: bytes) -> None:
         """The agent wrote all of the file: it knows what is in it, though it was never shown."""
@@ -136,8 +154,8 @@ class FileCache:
     def edited(self, path: Path, data: bytes) -> None:
         """The agent changed a place in the file. If it had seen all of it, it still has."""
         with self._lock:
-            held = self._used(path)
-            self._put(path, Held(data, whole=held is not None and held.whole))
+            held = self._used(path) or _NOTHING
+            self._put(path, Held(data, held.whole, held.since))
 
     def forget(self, path: Path | None = None) -> None:
         """Forget a file that is gone, or everything."""

@@ -82,7 +82,7 @@ class Previews:
 
     ``workspace`` is the folder in which results are kept, the one that ``Read`` is confined to;
     ``limit`` is how many characters a result may have and stay whole, at least 1,000; ``state``
-    holds what was decided before. Raises ValueError for a smaller limit, and NotADirectoryError
+    holds what was decided before. Raises ValueError for any other limit, and NotADirectoryError
     if the folder is not there.
     """
 
@@ -93,8 +93,9 @@ class Previews:
         limit: int = LIMIT_CHARS,
         state: ReplacementState | None = None,
     ) -> None:
-        if limit < LEAST_LIMIT:
-            raise ValueError(f"limit must be at least {LEAST_LIMIT} characters, not {limit}")
+        if not isinstance(limit, int) or limit < LEAST_LIMIT:
+            wants = f"a whole number of at least {LEAST_LIMIT} characters"
+            raise ValueError(f"limit must be {wants}, not {limit!r}")
         self.limit = limit
         self._decisions = dict(state or {})  # only ever added to
         self._files = ResultFiles(workspace)
@@ -184,6 +185,7 @@ def preview(text: str, path: str, limit: int = LIMIT_CHARS) -> str:
     head = text[: _head_end(text, room * 3 // 4)]
     tail = text[_tail_start(text, len(text) - room // 4) :]
     first, column = head.count("\n") + 1, len(head) - head.rfind("\n")
+    column -= first == 1 and text.startswith("\ufeff")  # Read takes it for a mark, not a character
     last = text.count("\n", 0, len(text) - len(tail) - 1) + 1
     lines = text.count("\n") + (not text.endswith("\n"))
     left_out = f"lines {first:,} to {last:,}" if last > first else f"a part of line {first:,}"

@@ -19,6 +19,7 @@ import functools
 import inspect
 import json
 import math
+import os
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
@@ -208,7 +209,9 @@ class Prepared:
     def path(self) -> str | None:
         """The resolved path that the call is about, if its tool names one."""
         value = self.arguments.get(self.tool.path_argument)
-        return str(((self.tool.root or Path()) / value).resolve()) if value else None
+        if not value:
+            return None
+        return str(((self.tool.root or Path()) / os.path.expanduser(value)).resolve())
 
 
 @dataclass(frozen=True)

@@ -204,10 +204,48 @@ def test_a_span_that_was_shown_is_known_however_it_is_asked_for(cache):
 def test_a_text_that_another_conversation_read_is_sent_again(cache):
     cache.used_by("one")
     read(cache, A, b"text")
+    cache.left_by("one")
     cache.used_by("one")
     assert cache.shows(A, b"text", ALL)
     child = cache.clone()
     child.used_by("child")
     assert child.shows(A, b"text", ALL)
+    cache.left_by("one")
     cache.used_by("other")
     assert not cache.shows(A, b"text", ALL) and cache.state(A, b"text") == "partial"
+
+
+def test_while_several_conversations_read_no_text_counts_as_being_in_one(cache):
+    cache.used_by("parent")
+    read(cache, A, b"text")
+    cache.used_by("child")
+    read(cache, A, b"text")
+    assert not cache.shows(A, b"text", ALL) and cache.state(A, b"text") == "whole"
+    cache.left_by("child")
+    read(cache, A, b"text")
+    assert not cache.shows(A, b"text", ALL)
+    cache.left_by("parent")
+    cache.used_by("parent")
+    read(cache, A, b"text")
+    assert cache.shows(A, b"text", ALL)
+
+
+def test_what_is_read_when_its_conversation_has_stopped_is_in_no_context(cache):
+    cache.used_by("one")
+    cache.left_by("one")
+    read(cache, A, b"text")  # in a thread that a cancelled run has left behind
+    assert not cache.shows(A, b"text", ALL)
+
+
+def test_what_a_turn_reads_has_not_been_seen_in_that_turn(cache):
+    cache.used_by("one")
+    cache.asked()
+    cache.asked()
+    read(cache, A, b"one")
+    cache.edited(A, b"two")
+    assert cache.state(A, b"two") == "partial"
+    cache.wrote(B, b"new")
+    assert cache.state(B, b"new") == "whole"
+    cache.asked()
+    read(cache, A, b"two")
+    assert cache.state(A, b"two") == "whole"

@@ -637,6 +637,26 @@ async def test_a_hook_may_ask_for_a_rollback(existed, play, folder):
     assert (folder / "a.txt").read_text() == "before" if existed else not list(folder.iterdir())
 
 
+async def test_a_rollback_knows_a_path_in_the_home_folder(play, folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("USERPROFILE", str(folder))  # its name on Windows
+    undo = on("PostToolUse", "Write", lambda e: {"rollback": True, "reason": "no good"})
+    write = calls(("Write", {"file_path": "~/a.txt", "content": "after"}))
+    result, _ = await run(play(write, done), folder, [undo])
+    assert "as it was before" in results(result)[-1][0]
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+async def test_a_call_on_a_pipe_does_not_wait_for_somebody_to_write(play, folder):
+    os.mkfifo(folder / "pipe")
+    undo = on("PostToolUse", "Write", lambda e: {"rollback": True, "reason": "no good"})
+    write = calls(("Write", {"file_path": "pipe", "content": "after"}))
+    result, _ = await run(play(write, done), folder, [undo])
+    assert "not an ordinary file" in results(result)[-1][0]
+    assert (folder / "pipe").is_fifo()
+
+
 async def test_a_file_that_could_not_be_read_before_is_not_deleted_by_a_rollback(
     play, folder, monkeypatch
 ):

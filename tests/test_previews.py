@@ -98,10 +98,22 @@ def test_a_larger_one_becomes_its_beginning_its_end_and_where_the_rest_is(previe
         "perché\n" * 3_000,
         "\U0001f327" * 30_000,
         "\ufeff" + LINES,
+        "\ufeff" + "".join(f"{n}, " for n in range(9_000)),
         "short\n" + "x" * 60_000 + "\nshort",
         "\n" * 9_000,
     ],
-    ids=["lines", "CRLF", "CR", "one line", "accents", "emoji", "mark", "a long line", "no text"],
+    ids=[
+        "lines",
+        "CRLF",
+        "CR",
+        "one line",
+        "accents",
+        "emoji",
+        "mark",
+        "mark, one line",
+        "a long line",
+        "no text",
+    ],
 )
 def test_read_goes_on_exactly_where_the_beginning_ends(previews, read, content):
     numbers, path, head, _ = note(replaced(previews, content))
@@ -428,8 +440,9 @@ def test_a_link_of_the_name_is_not_written_through(previews, tmp_path):
 
 
 def test_a_limit_that_is_too_small_or_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="at least 1000"):
-        Previews(tmp_path, limit=999)
+    for limit in (999, 2e3, float("nan"), "8000", None):
+        with pytest.raises(ValueError, match="at least 1000"):
+            Previews(tmp_path, limit=limit)
     with pytest.raises(NotADirectoryError):
         Previews(tmp_path / "nowhere")
 

@@ -78,3 +78,56 @@ async def test_two_conversations_with_the_same_tools_each_get_the_text(tmp_path)
     for agent in (first, second, first):
         result = await agent.ask("How many words does notes/rain.md have?")
         assert result.text == "notes/rain.md has 6 words."
+
+
+async def test_a_conversation_that_begins_in_the_middle_of_another_gets_the_text_too(tmp_path):
+    tools, endpoint = workspace(tmp_path), connect()
+    outer, inner = (Agent(tools=tools, endpoint=endpoint) for _ in range(2))
+    words, said = "How many words does notes/rain.md have?", []
+    async for event in outer.run(words):
+        if event.type == "assistant.turn_start" and event.turn == 1:
+            said.append((await inner.ask(words)).text)
+        if event.type == "session.end":
+            said.append(event.text)
+    assert said == ["notes/rain.md has 6 words."] * 2
+
+
+async def test_what_is_read_and_overwritten_in_one_turn_was_not_seen(tmp_path, play):
+    path = tmp_path / "a.txt"
+    path.write_text("much work")
+
+    def write(chat):
+        return chat.say("I write it.").call("Write", file_path="a.txt", content="new")
+
+    endpoint = play(
+        lambda chat: chat.say("Blind.").call("Read", file_path="a.txt").call(
+            "Write", file_path="a.txt", content="new"
+        ),
+        write,
+        write,
+        lambda chat: chat.say("Done."),
+    )  # fmt: skip
+    agent, blind = Agent(tools=toolbox(tmp_path, shell=False), endpoint=endpoint), []
+    async for event in agent.run("go"):
+        if event.type == "tool.execution_complete":
+            blind.append((event.name, event.is_error, path.read_text()))
+    assert blind == [
+        ("Read", False, "much work"),
+        ("Write", True, "much work"),
+        ("Write", False, "new"),
+        ("Write", False, "new"),
+    ]
+
+
+async def test_a_result_that_was_cut_when_it_was_sent_stays_when_the_run_is_resumed(tmp_path, play):
+    @tool(name="page", is_read_only=True)
+    def page() -> str:
+        """A page."""
+        return "word " * 20_000
+
+    kept = tmp_path / "run.jsonl"
+    turns = (lambda chat: chat.say("I look.").call("page"), lambda chat: chat.say("Done."))
+    first = Agent(tools=[page], endpoint=play(*turns), transcript=kept)
+    await first.ask("go")
+    again = Agent.resume(kept, tools=[page], previews=Previews(tmp_path))
+    assert json.dumps(list(again.history)) == json.dumps(list(first.history))

@@ -13,6 +13,7 @@ container, a virtual machine, or another user account. Built in chapters 05 and 
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncGenerator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -259,8 +260,11 @@ def _bytes_of(call: Prepared) -> bytes | OSError | None:
     """What is in the file that a call is going to write; None if it is not there."""
     if call.tool.permission != "write" or call.path is None:
         return None
+    path = Path(call.path)
+    if path.exists() and not path.is_file():  # to read a pipe could take for ever
+        return OSError(errno.EINVAL, "it is not an ordinary file")
     try:
-        return Path(call.path).read_bytes()
+        return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

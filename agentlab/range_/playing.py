@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentlab.agent import Agent, Result
+from agentlab.agent import Agent
 from agentlab.course.shown import CourseError
 from agentlab.permissions import Permissions, Rules
 from agentlab.providers import connect
 from agentlab.range_.entries import CANARY, Entry, Injection, Site, site
 from agentlab.range_.table import visible
+from agentlab.result import Result
 from agentlab.toolbox import toolbox
 from agentlab.tools import Tool, tool
 from agentlab.views.wording import one_line

@@ -12,11 +12,12 @@ then, whoever else may have changed it. A new file needs no reading, and neither
 from __future__ import annotations
 
 import os
+import unicodedata
 
 from agentlab.file_cache import FileCache
-from agentlab.toolbox.files import known
+from agentlab.toolbox.files import asks, known
 from agentlab.toolbox.paths import Confined
-from agentlab.toolbox.texts import Text
+from agentlab.toolbox.texts import Text, is_utf8
 from agentlab.tools import Tool, ToolError, tool
 
 LINES_TOLD = 20
@@ -24,8 +25,12 @@ CHANGED = (
     "{path} has changed since it was last read or written here, so nothing was done. Read it again."
 )
 PARTIAL = (
-    "Not all of {path} has been read in this conversation, and what was not would be lost, so "
-    "nothing was done. Read all of it first, or change a part of it with Edit."
+    "Not all of {path} has been read in this conversation before this turn, and what you have not "
+    "seen would be lost, so nothing was done. Read all of it first, or change a part with Edit."
+)
+LOSSY = (
+    "{path} holds bytes that are not UTF-8, which Read shows as \ufffd. To write that sign in "
+    "their place would lose them, so nothing was done. Change a part of the file with Edit."
 )
 
 
@@ -34,7 +39,7 @@ def write_tool(confined: Confined, cache: FileCache) -> Tool:
 
     @tool(
         name="Write", permission="write", path_argument="file_path",
-        root=confined.root, validate_input=confined.before("file_path", write=True), cache=cache,
+        root=confined.root, validate_input=asks(confined, cache, write=True), cache=cache,
     )  # fmt: skip
     def write(file_path: str, content: str) -> str:
         """Write a text file (UTF-8), replacing what it held; missing folders are made.
@@ -57,6 +62,8 @@ def write_tool(confined: Confined, cache: FileCache) -> Tool:
                     raise ToolError(CHANGED.format(path=file_path))
                 case "partial":
                     raise ToolError(PARTIAL.format(path=file_path))
+            if "\ufffd" in content and not is_utf8(before):
+                raise ToolError(LOSSY.format(path=file_path))
         confined.write(target, data)
         cache.wrote(target, data)
         return f"Wrote {confined.shown(target)} ({len(data)} bytes)"
@@ -94,9 +101,8 @@ def edit_tool(confined: Confined, cache: FileCache) -> Tool:
         changed, lines = replaced(data, old_string, new_string, replace_all)
         confined.write(target, changed)
         cache.edited(target, changed)
-        where = ", ".join(map(str, lines[:LINES_TOLD])) + ", ..." * (len(lines) > LINES_TOLD)
         places = f"{len(lines)} places, lines" if len(lines) > 1 else "1 place, line"
-        return f"Changed {confined.shown(target)} in {places} {where}"
+        return f"Changed {confined.shown(target)} in {places} {_told(lines)}"
 
     made: Tool = edit
     return made
@@ -112,42 +118,44 @@ def replaced(data: bytes, old: str, new: str, replace_all: bool) -> tuple[bytes,
         raise ToolError("It is a binary file; only text is edited.")
     if not old:
         raise ToolError("old_string is empty. Use Write to make a file or to replace all of it.")
-    if old == new:
-        raise ToolError("old_string and new_string are equal: no change was made.")
-    literal = "\r" in old + new  # a line end that is spelt out is meant
+    literal = "\r" in old  # a line end that is spelt out is meant
     try:
-        encoded = [
-            part.encode(text.encoding) if literal else text.meant(part) for part in (old, new)
-        ]
+        found, put = text.meant(old), new.encode(text.encoding) if literal else text.meant(new)
     except UnicodeEncodeError:
         raise ToolError("The text holds half a character (a lone surrogate).") from None
-    width = 1 if text.encoding == "utf-8" else 2
-    places = _places(data, encoded[0], len(text.mark), width)
+    if found == put:
+        raise ToolError("old_string and new_string are equal: no change was made.")
+    places = _places(text, found, step=len(found))
+    if len(places) == 1 and not replace_all:
+        places = _places(text, found, step=1)
     lines = _lines(data, places, text.encoding)
     if not places:
         raise ToolError(_not_there(text.shown(text.plain()), old))
     if len(places) > 1 and not replace_all:
-        numbers = ", ".join(map(str, lines[:LINES_TOLD]))
         raise ToolError(
-            f"old_string is there {len(places)} times (lines {numbers}), so nothing was changed. "
-            "Give more of what stands around it, or set replace_all."
+            f"old_string is there {len(places)} times (lines {_told(lines)}), so nothing was "
+            "changed. Give more of what stands around it, or set replace_all."
         )
     out, done = [], 0
     for place in places:
-        out += [data[done:place], encoded[1]]
-        done = place + len(encoded[0])
+        out += [data[done:place], put]
+        done = place + len(found)
     return b"".join([*out, data[done:]]), lines
 
 
-def _places(data: bytes, old: bytes, start: int, width: int) -> list[int]:
-    """Where ``old`` is, from the left, without overlaps, and only where a character begins."""
-    places = []
-    while (start := data.find(old, start)) >= 0:
+def _places(text: Text, old: bytes, step: int) -> list[int]:
+    """Where ``old`` is, from the left, and only where a character begins.
+
+    ``step`` is how far behind one place the next may begin: a text may overlap with itself.
+    """
+    places, start = [], len(text.mark)
+    width = 1 if text.encoding == "utf-8" else 2
+    while (start := text.data.find(old, start)) >= 0:
         if start % width:
             start += 1
         else:
             places.append(start)
-            start += len(old)
+            start += step
     return places
 
 
@@ -161,9 +169,23 @@ def _lines(data: bytes, places: list[int], encoding: str) -> list[int]:
     return numbers
 
 
+def _told(lines: list[int]) -> str:
+    """The first of the lines, each once."""
+    numbers = list(dict.fromkeys(lines))
+    return ", ".join(map(str, numbers[:LINES_TOLD])) + ", ..." * (len(numbers) > LINES_TOLD)
+
+
 def _not_there(text: str, old: str) -> str:
-    """What to say when the text is not there: perhaps only its blanks differ."""
+    """What to say when the text is not there: perhaps only its blanks or accents differ."""
     said = "old_string is not in the file, so nothing was changed."
-    if " ".join(old.split()) in " ".join(text.split()):
-        return said + " It is there with other blanks or line ends: copy it as Read shows it."
+    if old in text:
+        return said + " What Read shows as \ufffd is no text: name only what stands around it."
+    if _loosely(old) in _loosely(text):
+        said += " It is there with other blanks, line ends or accents:"
+        return said + " copy it as Read shows it."
     return said + " Read the file again and copy the text from it."
+
+
+def _loosely(text: str) -> str:
+    """A text in which an accent is a part of its letter, and all blanks are one."""
+    return " ".join(unicodedata.normalize("NFKC", text).split())

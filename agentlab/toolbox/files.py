@@ -39,15 +39,10 @@ def file_tools(workspace: str | os.PathLike[str], cache: FileCache | None = None
 
 def read_tool(confined: Confined, cache: FileCache) -> Tool:
     """``Read``, which tells ``cache`` what it has read."""
-    judge = confined.before("file_path")
-
-    def validate(**arguments: Any) -> None:
-        cache.asked()
-        judge(**arguments)
 
     @tool(
         name="Read", is_read_only=True, permission="read", path_argument="file_path",
-        root=confined.root, validate_input=validate,
+        root=confined.root, validate_input=asks(confined, cache),
         max_result_chars=READ_CHARS + 1_000, preview=False, cache=cache,
     )  # fmt: skip
     def read(
@@ -95,6 +90,17 @@ def read_tool(confined: Confined, cache: FileCache) -> Tool:
     return made
 
 
+def asks(confined: Confined, cache: FileCache, *, write: bool = False) -> Any:
+    """A ``validate_input`` that judges the path and tells ``cache`` that a turn asks for a file."""
+    judge = confined.before("file_path", write=write)
+
+    def validate(**arguments: Any) -> None:
+        cache.asked()
+        judge(**arguments)
+
+    return validate
+
+
 def known(confined: Confined, cache: FileCache, path: str, *, write: bool = False) -> Path:
     """Where a path leads. Raises ToolError if nothing is there, and forgets what was."""
     try:
@@ -116,10 +122,10 @@ def part(
     start = line_start(plain, offset)
     if column > 1:
         start = column_start(plain, start, column)
-    window = plain[start : start + 4 * READ_CHARS]  # a character is at most four bytes
+    window = plain[start : start + 4 * READ_CHARS + 2]  # four bytes a character, and a line end
     raw = window.decode("utf-8", "surrogateescape")  # so that every byte can be counted
-    if limit is not None and len(lines := raw.split("\n", limit)) > limit:
-        raw = raw[: -len(lines[limit]) or None]
+    if limit is not None and raw.count("\n") >= limit:
+        raw = raw[: -len(raw.split("\n", limit)[limit]) or None]
     raw = raw[: _cut(raw)]
     taken = raw.encode("utf-8", "surrogateescape")
     shown, end = text.shown(taken), start + len(taken)

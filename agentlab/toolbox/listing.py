@@ -88,6 +88,8 @@ def listed(names: list[str]) -> str:
 
 def glob_expression(pattern: str) -> re.Pattern[str]:
     """A glob as a regular expression over paths with slashes. Raises ToolError."""
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        raise ToolError(f"{pattern!r} can match nothing: write it relative to path, without '..'.")
     try:
         return re.compile(_GLOB.sub(_meaning, pattern.removeprefix("./")), re.DOTALL)
     except re.error:

@@ -71,7 +71,7 @@ class Confined:
         if not (f"{target}".startswith(self._inside) or target.is_relative_to(self.root)):
             raise ToolError(f"{path} is outside the workspace. Use a path relative to it.")
         if WINDOWS or not exists:
-            _refuse_odd_names(path, raw)
+            _refuse_odd_names(path, raw if WINDOWS else str(target.relative_to(self.root)))
         if write and ".git" in (part.casefold() for part in target.relative_to(self.root).parts):
             raise ToolError(f"{path}: git's own files are not written. Use Checkpoint, Rollback.")
         return target
@@ -168,20 +168,24 @@ class Confined:
         """Replace a judged file as a whole, or make it with the folders above it.
 
         The bytes go to a new file in the same folder, which then takes the name, so that nobody
-        ever sees half of them. The mode stays.
+        ever sees half of them. The mode stays, and where the system allows it the owner.
         """
         with told(target.name), self.folder(target.parent, create=True) as folder:
             name = _name(folder, target)
-            mode = _mode(folder, name)
-            if mode is not None and not stat.S_ISREG(mode):
+            about = _about(folder, name)
+            if about is not None and not stat.S_ISREG(about.st_mode):
                 raise ToolError(f"{target.name} is not an ordinary file, so it was not replaced.")
+            if about is not None and not os.access(name, os.W_OK, dir_fd=folder):
+                raise ToolError(f"{target.name} is write-protected, so it was not replaced.")
             beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
             temporary = _name(folder, beside)
             try:
                 with os.fdopen(os.open(temporary, _CREATE, 0o666, dir_fd=folder), "wb") as file:
                     file.write(data)
-                    if mode is not None and not WINDOWS:
-                        os.fchmod(file.fileno(), stat.S_IMODE(mode))
+                    if about is not None and not WINDOWS:
+                        with suppress(OSError):  # only root may give a file to somebody else
+                            os.fchown(file.fileno(), about.st_uid, about.st_gid)
+                        os.fchmod(file.fileno(), stat.S_IMODE(about.st_mode))
                 os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with suppress(OSError):
@@ -226,14 +230,18 @@ def read_in(folder: int | None, target: Path) -> bytes:
         about = os.fstat(opened)
         if not stat.S_ISREG(about.st_mode):
             raise ToolError(f"{target.name} is not an ordinary file, so it was not read.")
-        if about.st_size > MAX_FILE_BYTES:
+        data, size = b"", about.st_size
+        if size <= MAX_FILE_BYTES:
+            data = os.read(opened, size + 1)
+            while len(data) != size and (more := os.read(opened, 65_536)):
+                data += more
+                if len(data) > MAX_FILE_BYTES:  # it grows, perhaps as fast as it is read
+                    break
+        if max(size, len(data)) > MAX_FILE_BYTES:
             raise ToolError(
-                f"{target.name} has {about.st_size} bytes; at most {MAX_FILE_BYTES} are read. "
-                "Use a command that looks at a part of it, such as head or tail."
+                f"{target.name} has {max(size, len(data))} bytes; at most {MAX_FILE_BYTES} are "
+                "read. Use a command that looks at a part of it, such as head or tail."
             )
-        data = os.read(opened, about.st_size + 1)
-        while len(data) != about.st_size and (more := os.read(opened, 65_536)):
-            data += more
         return data
     finally:
         os.close(opened)
@@ -273,9 +281,9 @@ def _exists(target: Path) -> bool:
     return True
 
 
-def _mode(folder: int | None, name: str) -> int | None:
+def _about(folder: int | None, name: str) -> os.stat_result | None:
     try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
 

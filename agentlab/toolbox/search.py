@@ -55,6 +55,8 @@ def grep_tool(confined: Confined, *, ripgrep: str | None = "rg") -> Tool:
             raise ToolError(f"Not a regular expression: {pattern!r} ({error})") from None
         fits = glob_expression(glob if "/" in glob else f"**/{glob}") if glob else None
         target = existing(confined, path)
+        if not target.is_dir() and Text.of(confined.read(target)) is None:  # it was asked for
+            raise ToolError(f"{path} is a binary file, so it was not searched.")
         likely = None if ripgrep is None else candidates(ripgrep, pattern, target)
         found: list[str] = []
         for file, folder in _files(confined, target):

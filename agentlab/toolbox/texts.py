@@ -65,3 +65,12 @@ class Text:
         if "\n" in text and "\r" not in text and self.crlf:
             text = text.replace("\n", "\r\n")
         return text.encode(self.encoding)
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether all of it is UTF-8, so that nothing is shown as U+FFFD that is not that sign."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -26,7 +26,7 @@ from agentlab.views.wire_kinds import edits_of
 from agentlab.views.wording import call_label, clean, one_line, plural, seconds, tokens
 
 if TYPE_CHECKING:
-    from agentlab.agent import Result
+    from agentlab.result import Result
 
 PREVIEW = 4  # lines of a tool's result
 WIDEST = 100  # columns that text is wrapped to, however wide the terminal is
@@ -107,7 +107,7 @@ class Player:
 
     def result(self) -> Result:
         """The result of the last run. Raises ValueError if there were no events."""
-        from agentlab.agent import Result
+        from agentlab.result import Result
 
         return Result.from_events(self._seen)
 

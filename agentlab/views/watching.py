@@ -19,7 +19,7 @@ from agentlab.events import Event
 from agentlab.views.ending import closed, missing_end
 
 if TYPE_CHECKING:
-    from agentlab.agent import Result
+    from agentlab.result import Result
     from agentlab.views.widgets import View
 
 HEARTBEAT_S = 0.25  # a kernel that only waits does not notice its interrupt button
@@ -40,7 +40,7 @@ async def watch(source: Source, *, views: Sequence[str] = USUAL) -> Result:
     a transcript. If the cell is interrupted, the views say "cancelled" and the run is closed.
     Raises ValueError for a view that does not exist, TypeError for a source of another kind.
     """
-    from agentlab.agent import Result
+    from agentlab.result import Result
 
     events = _events(source)
     for name in views:

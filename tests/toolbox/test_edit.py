@@ -84,12 +84,12 @@ def test_what_was_written_counts_as_read(hands):
 
 @pytest.mark.parametrize(
     ("old", "says"),
-    [("", "Use Write"), ("y", "not in the file"), ("a  b", "other blanks")],
+    [("", "Use Write"), ("y", "not in the file"), ("a  b", "other blanks"), ("e\u0301", "accents")],
 )
 def test_what_cannot_be_edited_says_why(hands, file, old, says):
-    path = file("a b\nx")
+    path = file("a b\nx\u00e9")
     assert says in edit(hands, old, "z", "error")
-    assert path.read_text() == "a b\nx"
+    assert path.read_text("utf-8") == "a b\nx\u00e9"
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,7 @@ def test_what_cannot_be_edited_says_why(hands, file, old, says):
         (b"a\r\nb\r\nc", "b", "x\ny", b"a\r\nx\r\ny\r\nc"),
         (b"a\r\nb\r\nc\r\n", "a\nb\n", "z\n", b"z\r\nc\r\n"),
         (b"a\r\nb\r\n", "a\r\n", "a\n", b"a\nb\r\n"),
+        (b"a\r\nb\r\n", "a\nb", "x\r\ny", b"x\r\ny\r\n"),  # found as Read shows it
         (b"a\r\nb\n", "b\n", "x\ny\n", b"a\r\nx\ny\n"),
         (b"\xef\xbb\xbfa\nb", "a", "z", b"\xef\xbb\xbfz\nb"),
         (b"caf\xe9 old", "old", "n\u00e9w", b"caf\xe9 n\xc3\xa9w"),
@@ -110,6 +111,51 @@ def test_line_ends_marks_and_other_bytes_stay(hands, file, before, old, new, aft
     path = file(before)
     edit(hands, old, new, replace_all=True)
     assert path.read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "lines"),
+    [("}\n}\n}\n", "}\n}\n", "1, 2"), ("aXaXa", "aXa", "1"), ("x" * 90, "x", "1")],
+)
+def test_places_that_overlap_are_ambiguous_too(hands, file, before, old, lines):
+    path = file(before)
+    assert f"(lines {lines})" in edit(hands, old, "new", "error")
+    assert path.read_text() == before
+
+
+def test_a_line_end_that_is_there_already_is_no_change(hands, file):
+    file(b"a\r\nb\r\n")
+    assert "no change" in edit(hands, "a\n", "a\r\n", "error")
+
+
+def test_what_read_could_not_show_is_neither_named_nor_lost(hands, file):
+    path = file(b"caf\xe9 = 1\n")
+    assert "around it" in edit(hands, "caf\ufffd = 1", "x", "error")
+    said = hands.error("Write", file_path="f.txt", content="caf\ufffd = 2\n")
+    assert "not UTF-8" in said and "Edit" in said
+    assert path.read_bytes() == b"caf\xe9 = 1\n"
+    edit(hands, " = 1", " = 2")
+    hands.ok("Write", file_path="f.txt", content="cafe = 2\n")
+    assert path.read_text() == "cafe = 2\n"
+    hands.ok("Write", file_path="f.txt", content="really \ufffd\n")
+
+
+def test_a_file_that_may_not_be_written_is_not_replaced(hands, file, monkeypatch):
+    path = file("old")  # its folder would allow it
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)  # as for anybody but root
+    assert "write-protected" in edit(hands, "old", "new", "error")
+    assert "write-protected" in hands.error("Write", file_path="f.txt", content="new")
+    assert path.read_text() == "old"
+    path.chmod(0o644)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_stays(hands, file):
+    path = file("one")
+    os.chown(path, 1234, 2345)
+    edit(hands, "one", "two")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")

@@ -104,6 +104,8 @@ def test_a_long_file_is_read_whole_in_parts_that_are_never_too_long(hands, line)
         b"x" * (READ_CHARS - 1) + b"\r\nend\r\n",
         ("\U0001f327" * READ_CHARS + "end").encode(),  # four bytes each: the window ends there
         ("a" + "\U0001f327" * READ_CHARS + "end").encode(),
+        ("\U0001f327" * READ_CHARS + "\nend").encode(),
+        ("\U0001f327" * READ_CHARS + "\r\nend\r\n").encode(),
         b"ok \xff\xfe" * READ_CHARS,  # what is not UTF-8 counts, byte by byte
         b"short\n" + b"\xe9" * 3 * READ_CHARS + b"\nend",
         ("\u00e9" * 2 * READ_CHARS + "\r\nend").encode("utf-16"),
@@ -164,6 +166,17 @@ def test_encodings_are_read_and_told(hands, data, text):
     assert hands.ok("Read", file_path="f") == text
 
 
+def test_any_whole_number_is_a_limit(hands):
+    (hands.folder / "f").write_text("a\nb\n")
+    assert hands.ok("Read", file_path="f", limit=10**30) == "a\nb\n"
+
+
+def test_a_file_that_grows_while_it_is_read_is_not_read_for_ever(hands, monkeypatch):
+    (hands.folder / "log").write_text("a line\n")
+    monkeypatch.setattr(os, "read", lambda _, size: b"x" * size)
+    assert "at most 10000000" in hands.error("Read", file_path="log")
+
+
 def test_a_file_that_is_too_large_is_not_read(hands):
     with open(hands.folder / "big", "wb") as file:
         file.truncate(10_000_001)
@@ -190,7 +203,6 @@ def test_a_pipe_is_not_waited_for(hands):
         ("?/t[wx]o.*", "a/two.py"),
         ("**/{one,three}.py", "one.py\na/b/three.py"),
         ("**/[!o]*.py", "a/b/three.py\na/two.py"),
-        ("../*", "No file matches '../*'."),
         ("", "No file matches ''."),
     ],
 )
@@ -200,6 +212,12 @@ def test_glob(hands, pattern, found):
         (hands.folder / name).write_text("")
     listed = hands.ok("Glob", pattern=pattern)
     assert sorted(listed.split("\n")) == sorted(found.split("\n"))
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*", "../*", "notes/../*.py"])
+def test_a_glob_that_leads_elsewhere_is_not_told_to_have_no_match(hands, pattern):
+    assert "relative to path" in hands.error("Glob", pattern=pattern)
+    assert "relative to path" in hands.error("Grep", pattern="x", glob=pattern)
 
 
 def test_glob_in_a_folder_says_whole_paths(hands):

@@ -102,6 +102,16 @@ def test_names_that_mean_something_else_on_windows_are_not_made(hands, name):
     assert list(hands.folder.iterdir()) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no folder of that name on Windows")
+def test_what_the_folders_above_the_workspace_are_called_does_not_matter(tmp_path):
+    folder = tmp_path / "aux" / "project."
+    folder.mkdir(parents=True)
+    confined = Confined(folder)
+    assert confined.judge(str(folder / "new.txt")) == confined.root / "new.txt"
+    with pytest.raises(ToolError, match="not a name"):
+        confined.judge(str(folder / "aux" / "new.txt"))
+
+
 @pytest.mark.parametrize("name", ["console.txt", "com10", "null", "auxiliary", "a.b", ".x", "..a"])
 def test_names_that_only_look_like_those_are_made(hands, name):
     hands.ok("Write", file_path=name, content="x")

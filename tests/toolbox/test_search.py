@@ -39,6 +39,17 @@ def test_j25_a_binary_file_gives_no_bytes(tmp_path, ripgrep):
     assert "binary files are left out" in grep.description
 
 
+@pytest.mark.parametrize("name", ["a.bin", "large.log"])
+def test_a_file_that_was_asked_for_and_cannot_be_searched_says_so(tmp_path, name):
+    (tmp_path / "a.bin").write_bytes(b"\x00\x01KEY\xff")
+    with open(tmp_path / "large.log", "wb") as file:
+        file.write(b"KEY\n")
+        file.truncate(10_000_001)
+    for said in both(tmp_path, pattern="KEY", path=name):
+        assert said.startswith(f"error: {name}")
+    assert both(tmp_path, pattern="KEY")[0] == "No line matches 'KEY'."
+
+
 @with_ripgrep
 @pytest.mark.parametrize(
     ("pattern", "more"),
