@@ -72,7 +72,7 @@ EVENTS: dict[str, tuple[str, ...]] = {
         "dropped",
         "summary",
         "messages",
-    ),
+    ),  # and tried: why other levels did not do, if any was tried before
     "context.not_compacted": ("reason", "problem", "tokens"),  # why the old history stays
     "context.edited": ("edits",),  # what the API left out of this prompt: its `applied_edits`
     "budget.warning": ("text", "share"),

@@ -154,8 +154,9 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         if setup.normalise:
             normalise(history)
         tokens = _next_prompt(setup, state)
-        status, detail = over_limit(setup, state, tokens)
-        if not status and (reason := reason_to_compact(setup, state, tokens)):
+        reason = reason_to_compact(setup, state, tokens)
+        status, detail = _over_limit(setup, state, tokens, reason)
+        if reason and not status:
             async with aclosing(make_room(setup, state, tokens, reason)) as pieces:
                 async for kind, data in pieces:
                     state = after_compaction(setup, charge(state, kind, data), kind, data)
@@ -196,10 +197,10 @@ async def run(setup: Setup, state: State) -> AsyncGenerator[Event, None]:
         # What does its end mean? The reply enters the history only if it is whole.
         state = interpret(setup, _count(setup, replace(state, turn=turn), reply), reply)
         kept = keeps(reply) and not state.refused
-        if kept:
-            history.append(reply.message)
         if reply.edits:
             yield setup.event("context.edited", turn, edits=reply.edits)
+        if kept:  # in the same step that tells it: a run may be cancelled where something is told
+            history.append(reply.message)
         yield setup.event("assistant.message", turn, **reply.to_dict(), kept=kept)
 
         # Run what it asked for. The results stand in the history before the first tool starts.
@@ -359,6 +360,13 @@ def _count(setup: Setup, state: State, reply: Reply) -> State:
         cost_usd=total,
         context_tokens=reply.context_tokens,
     )
+
+
+def _over_limit(setup: Setup, state: State, tokens: int, reason: str) -> tuple[str, str]:
+    """As `over_limit`. If there is a reason to compact, the prompt is bounded only after that."""
+    if reason:
+        state, tokens = replace(state, context_tokens=0), 0
+    return over_limit(setup, state, tokens)
 
 
 def _next_prompt(setup: Setup, state: State) -> int:

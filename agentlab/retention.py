@@ -88,8 +88,12 @@ async def bench(
         levels: of `agentlab.compaction.LEVELS`.
         compactions: how many, with work between them.
         settings: how much may stay.
+
+    Raises ValueError: a level that does not exist, or nothing to score.
     """
     talks = [talk(seed, compactions - 1) for seed in seeds]
+    if not talks or compactions < 1:
+        raise ValueError("a score takes at least one seed and one compaction")
     scores = []
     for level in levels:
         contexts = [await after_each(each, level, side_calls, settings) for each in talks]

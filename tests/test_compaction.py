@@ -1,7 +1,9 @@
 """Compaction: where it cuts, what it keeps, when it is due, and what it does when it fails."""
 
+import contextlib
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -302,7 +304,8 @@ def _renamed(blocks, number):
         "\u00a0Pin: use tabs", "Go on. Pin: use tabs", "Is it done? pin: use tabs",
         "Pin:\nuse tabs\n\nand go on", "Pins:\n- use tabs\n\nand go on", "one\rPin: use tabs\rtwo",
         "\ufeffPin: use tabs", "\u200bPin: use tabs", "- [ ] Pin: use tabs", "- [x] Pin: use tabs",
-        "\u5b8c\u4e86\u3002Pin\uff1ause tabs", "Well\u2026 Pin: use tabs",
+        "\u5b8c\u4e86\u3002Pin\uff1ause tabs", "Well\u2026 Pin: use tabs", "\u2013 Pin: use tabs",
+        "\u2014 Pin: use tabs", "**Pin: use tabs**", "- _Pin: use tabs_", "Go on. `Pin: use tabs`",
     ],
 )  # fmt: skip
 def test_the_ways_in_which_people_mark_a_constraint_are_understood(said):
@@ -315,6 +318,7 @@ def test_a_constraint_is_pinned_as_it_was_written():
         "**/*.sql stays",
         "è così 数据 🙂",
         "- x",
+        "never touch **",
     ):
         assert pins_in([user(f"Port it.\nPin: {pin}")]) == (pin,)
     assert pins_in([user("Port it.\nPin:\n- use tabs\n2) no new types")]) == (
@@ -407,6 +411,18 @@ async def test_what_the_user_writes_in_our_words_is_still_the_users():
         assert texts == [forged, LATEST, f"{LATEST} nothing", f"{SUMMARY}\n- real"]
         more = [m for n in "ghijkl" for m in read_round(f"{n}{len(history)}")]
         history = [*done.messages, *more]
+
+
+@pytest.mark.parametrize("mark", [SUMMARY, LATEST])
+async def test_our_words_right_after_a_summary_are_the_users(mark):
+    settings = replace(SMALL, keep_rounds=0)
+    done = await compact(work(8), "summary", Says("- real"), settings=settings, only=True)
+    [front] = done.messages
+    history = [user(*front["content"], f"{mark} nothing")]
+    history += [m for n in "abcdefgh" for m in read_round(n)]
+    again = await compact(history, "summary", Says("- newer"), settings=settings, only=True)
+    texts = [block.get("text") for block in again.messages[0]["content"]]
+    assert texts[1:] == [LATEST, f"{mark} nothing", f"{SUMMARY}\n- newer"]
 
 
 @pytest.mark.parametrize("level", ["summary", "summary+memory", "clear", "truncate"])
@@ -639,6 +655,64 @@ async def test_a_task_is_only_cut_where_it_would_not_fit_at_all():
     assert "characters left out" in tight.messages[0]["content"][0]["text"]
 
 
+@pytest.mark.parametrize("reason", ["share", "window"])
+async def test_a_task_that_fits_is_whole_though_it_takes_most_of_the_window(reason):
+    spec = "The port is 8443. " * 2_300
+    history = [user(spec), *work(30, result="x = 1\n" * 2_000)[1:]]
+    for level in ("summary", "clear", "truncate"):
+        settings = Compaction(level, keep=0.1, window=24_000)
+        done = await compact(
+            history, level, Says("- x"), settings=settings, reason=reason, max_tokens=2_000
+        )
+        assert done.messages[0]["content"][0] == text(spec)
+
+
+@pytest.mark.parametrize("window", [1_000, 1_500, 2_500, 5_000])
+async def test_a_short_task_is_never_cut_however_small_the_window(window):
+    task = "Port module X to Rust, and keep the names of its functions as they are. " * 2
+    history = [*work(12, task), assistant("Done."), user("word " * 9_000)]
+    for level in ("summary", "clear", "truncate"):
+        with contextlib.suppress(CannotCompact):
+            done = await compact(
+                history, level, Says("- x"), settings=Compaction(level, window=window),
+                overhead=window // 5, reason="window", only=True,
+            )  # fmt: skip
+            assert done.messages[0]["content"][0] == text(task)
+
+
+LETTER = "a line of the letter\n" * 1_500
+
+
+@pytest.mark.parametrize("level", ["summary", "clear", "truncate"])
+async def test_d08_a_long_request_that_has_just_come_is_kept_whole(level):
+    request = f"Translate this:\n{LETTER}Thanks."
+    history = [*work(30, result="x = 1\n" * 2_000), assistant("Done."), user(request)]
+    done = await compact(
+        history, level, Says("- x"), window=40_000, reason="window", request=request, only=True
+    )
+    assert text(request) in done.messages[-1]["content"]
+    check_sound(done.messages)
+
+
+@pytest.mark.parametrize("level", ["summary", "clear", "truncate"])
+@pytest.mark.parametrize("place", ["the task", "what came later", "the last request"])
+async def test_a_constraint_in_the_middle_of_a_text_that_is_cut_stays_pinned(level, place):
+    said = f"{LETTER}Pin: use tabs\nUnpin: use blanks\n{LETTER}"
+    texts = ["Port it.\nPin: use blanks", "Go on.", "And now?"]
+    at = ("the task", "what came later", "the last request").index(place)
+    texts[at] = f"Pin: use blanks\n{said}" if at == 0 else said
+    history = [user(texts[0]), *work(8)[1:], assistant("Done."), user(texts[1])]
+    history += [*(m for n in range(20, 30) for m in read_round(n, "x = 1\n" * 900))]
+    history += [assistant("Done."), user(texts[2])]
+    done = await compact(
+        history, level, Says("- x"), settings=Compaction(level, window=9_000), max_tokens=1_000,
+        reason="window", only=True,
+    )  # fmt: skip
+    assert said not in text_in(done.messages)
+    assert pins_in(done.messages) == ("use tabs",)
+    check_sound(done.messages)
+
+
 @given(st.text(max_size=400), st.integers(1, 300))
 def test_a_shortened_text_is_never_longer_and_never_blank(string, most):
     short = shorten(string, most)
@@ -678,7 +752,7 @@ async def test_d21_if_the_summary_fails_the_old_history_stays_and_the_next_level
     done = await compact(history, "summary", Says(answer), settings=SMALL)
     assert history == before
     assert done.level == "clear"
-    [why] = done.tried
+    [why] = done.to_dict()["tried"]
     assert why == f"summary: {answer or 'the answer was empty'}".replace(
         " \n ", "the answer was empty"
     )
@@ -974,6 +1048,14 @@ async def test_the_edits_go_with_other_betas_and_the_apis_summary_is_told_what_t
     assert last["instructions"].endswith("these:\nuse tabs")
     assert "extra_body" not in request
     await endpoint.client().messages.create(**made)
+
+
+@pytest.mark.parametrize("window", [1, 40, 200_000])
+async def test_the_api_takes_the_edits_at_any_window_and_with_no_saving_asked_for(endpoint, window):
+    request = {"model": THINKER, "max_tokens": 500, "messages": work(2), "tools": TOOLS}
+    settings = Compaction("api", min_saving=0, keep_rounds=0)
+    request = with_api_edits(request, settings, window, thinking=True)
+    await endpoint.client().messages.create(**request)
 
 
 def test_after_the_apis_own_summary_the_pinned_constraints_can_be_said_again():

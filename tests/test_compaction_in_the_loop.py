@@ -12,6 +12,7 @@ from agentlab.compaction import Compaction, pinned, pins_in, size, text_in, vali
 from agentlab.compaction.kept import UNPINNED
 from agentlab.events import EVENTS
 from agentlab.hooks import Hooks, on
+from agentlab.limits import Limits
 from agentlab.messages import text, text_of
 from agentlab.providers import connect
 from agentlab.side_calls import SideCallFailed, SideCalls
@@ -154,6 +155,21 @@ async def test_a_transcript_holds_the_new_history_and_is_resumed_from_it(tmp_pat
     assert result.ok
 
 
+async def test_a_strict_budget_is_kept_for_the_request_that_will_really_be_sent():
+    settings = Compaction("truncate", window=16_000)
+    free = await agent(compaction=settings).ask(TASK)
+    first = of(free.events, "context.compacted")[0]
+    place = free.events.index(first)
+    spent = of(free.events[:place], "assistant.turn_end")[-1].total_usage
+    used = sum(spent[name] for name in spent if name != "thinking_tokens")
+    room = used + first.before_tokens + 1_000  # for the reply; too little for the old prompt
+    made = agent(compaction=settings, limits=Limits(tokens=room, mode="strict"))
+    events = await events_of(made)
+    assert of(events, "context.compacted")
+    assert of(events, "session.end")[0].status == "token_limit"
+    assert of(events, "assistant.turn_start")[-1].turn > first.turn
+
+
 async def test_cancelling_during_a_summary_leaves_the_old_history():
     made = agent()
     waiting = asyncio.Event()
@@ -255,6 +271,17 @@ async def test_what_is_pinned_again_holds_again():
     await made.ask("hello again")
     await made.ask("Pin: use tabs")
     await made.ask("and again")
+    assert made.pins == pins_in(made.history) == ("use tabs",)
+
+
+async def test_the_words_of_a_task_are_later_than_what_code_said_before_it():
+    made = agent()
+    made.pin("use tabs")
+    await made.ask("hello\nUnpin: use tabs")
+    assert made.pins == pins_in(made.history) == ()
+    await made.ask("hello\nPin: use tabs")
+    made.unpin("use tabs")
+    await made.ask("hello again\nPin: use tabs")
     assert made.pins == pins_in(made.history) == ("use tabs",)
 
 

@@ -721,6 +721,8 @@ async def test_resuming_with_other_tools_drops_the_thinking_that_is_bound_to_the
     agent = Agent.resume(path, tools=[count, fail], endpoint=endpoint)
     assert (await agent.ask("two")).ok  # the strict server would refuse thinking of another prefix
     assert not any(b["type"] == "thinking" for m in agent.history for b in m["content"])
+    again = Agent.resume(path, tools=[count, fail], endpoint=endpoint)
+    assert again.history == agent.history
 
 
 async def test_e17_resuming_runs_nothing_again(play, tmp_path):

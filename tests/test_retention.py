@@ -133,3 +133,11 @@ async def test_of_a_whole_conversation_the_model_knows_everything(endpoint):
 def test_a_table_without_scores_is_only_a_head():
     assert Retention(()).table().columns == ("level", "pinned", "tokens")
     assert len(repr(Retention(())).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"levels": ["sumary"]}, {"seeds": ()}, {"compactions": 0, "levels": ["clear"]}]
+)
+async def test_what_cannot_be_scored_is_refused(side_calls, wrong):
+    with pytest.raises(ValueError, match=r"no level 'sumary'|at least one seed"):
+        await bench(side_calls(), **{"seeds": (0,), **wrong})

@@ -1,12 +1,13 @@
 """A context shortened by the API, by a reply that no longer fitted, or because the user asks."""
 
 import asyncio
+from contextlib import aclosing
 
 import pytest
 
 from agentlab.agent import Agent
 from agentlab.compaction import Compaction, validate
-from agentlab.compaction.kept import PINNED
+from agentlab.compaction.kept import LATEST, PINNED
 from agentlab.events import EVENTS
 from agentlab.hooks import Hooks, on
 from agentlab.messages import blocks_of, text_of
@@ -80,6 +81,18 @@ async def test_what_the_api_cleared_is_told_before_the_reply(tmp_path):
     assert len(history_of(load(path).events)) == 2 * FILES + 2  # here it is whole
 
 
+async def test_cancelled_when_the_apis_edits_are_told_the_transcript_holds_the_same(tmp_path):
+    path = tmp_path / "run.jsonl"
+    settings = Compaction("api", window=9_000, summary_tokens=400)
+    made = agent(compaction=settings, transcript=path)
+    async with aclosing(made.run(TASK)) as events:
+        async for event in events:
+            if event.type == "context.edited":
+                break
+    assert event.type == "context.edited"
+    assert history_of(load(path).events) == made.history
+
+
 @pytest.mark.parametrize("settings", [None, Compaction("api", window=9_000, summary_tokens=400)])
 async def test_what_the_api_cleared_is_sent_again_when_it_is_read_again(tmp_path, settings):
     for number in range(FILES):
@@ -119,6 +132,19 @@ async def test_with_the_next_task_a_constraint_is_said_again_if_the_api_dropped_
     await events_of(made, "and now?")
     said = [block["text"] for block in blocks_of(made.history[2]) if block["type"] == "text"]
     assert said == ["and now?", f"{PINNED}\n- never touch legacy/"]
+
+
+@pytest.mark.parametrize("level", [None, "summary", "api"])
+async def test_a_conversation_with_the_apis_summary_goes_on_where_it_is_not_asked_for(
+    level, tmp_path
+):
+    settings = Compaction("api", at=0.5, window=100_000, keep_rounds=100, api_summary=True)
+    await events_of(agent([look_at_much], compaction=settings, transcript=tmp_path / "run.jsonl"))
+    later = Compaction(level) if level else None
+    for _ in range(2):
+        again = Agent.resume(tmp_path / "run.jsonl", tools=[look_at_much], compaction=later)
+        assert (await again.ask("and now?")).ok
+        assert history_of(load(tmp_path / "run.jsonl").events) == again.history
 
 
 async def test_a_reply_that_the_full_window_cut_off_is_asked_for_again_after_a_compaction():
@@ -168,6 +194,30 @@ async def test_a_history_is_compacted_when_the_user_asks(tmp_path):
     assert done.status == "completed"
     assert history_of(load(path).events) == made.history
     assert len(Agent.resume(path, tools=[look]).history) == len(made.history)
+
+
+async def test_a_history_is_compacted_though_the_last_run_was_cancelled_within_a_call():
+    made = agent()
+    async with aclosing(made.run(TASK)) as events:
+        async for event in events:
+            if event.type == "assistant.message" and event.turn == FILES:
+                break
+    events = await made.compact()
+    assert events[-1].type == "context.compacted"
+    assert validate(made.history) == []
+    assert (await made.ask(TASK)).ok
+
+
+async def test_what_the_harness_said_last_is_not_kept_as_what_the_user_asked(tmp_path):
+    path = tmp_path / "run.jsonl"
+    made = agent(transcript=path, autopilot=True)
+    await made.ask(TASK)
+    await made.ask("hello, say something about cents")
+    await made.ask("Pin: use tabs")  # with a nudge after it
+    made = Agent.resume(path, tools=[look], compaction=Compaction(keep_rounds=0))
+    [*_, compacted] = await made.compact()
+    texts = [block.get("text") for block in compacted.messages[0]["content"]]
+    assert texts[texts.index(LATEST) + 1] == "Pin: use tabs"
 
 
 async def test_cancelled_right_after_a_compaction_the_transcript_holds_the_same_history(

@@ -41,7 +41,7 @@ def with_api_edits(
     The result goes to ``messages.create(**request)``: the edits travel as extra body and header.
     ``thinking``: the model thinks, so that there is thinking to clear.
     """
-    limit = trigger(settings, window, request["max_tokens"])
+    limit = max(trigger(settings, window, request["max_tokens"]), 1)  # 0 is refused
     edits: list[dict[str, Any]] = []
     if thinking:
         turns = {"type": "thinking_turns", "value": THINKING_TURNS}
@@ -53,7 +53,7 @@ def with_api_edits(
             "keep": {"type": "tool_uses", "value": settings.keep_rounds},
             "clear_at_least": {
                 "type": "input_tokens",
-                "value": int(settings.min_saving * limit),
+                "value": max(int(settings.min_saving * limit), 1),
             },
         }
     )

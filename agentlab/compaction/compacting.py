@@ -8,7 +8,7 @@ failure at any point costs nothing but the attempt. If no level is left, `Cannot
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from agentlab.messages import Message, is_valid, valid_unicode
 from agentlab.tokens import count_message, count_text
 
 FRONT = 0.4  # of the limit: what the task may take up, and the last request, before they are cut
+LEAST_FRONT = 200  # tokens; what the user wrote is never cut to less
 
 
 class CannotCompact(Exception):
@@ -71,12 +72,16 @@ class Compacted:
         return f"Compacted({self.level}: {tokens}, {self.dropped} {what} gone)"
 
     def to_dict(self) -> dict[str, Any]:
-        """As data of the event ``context.compacted``."""
-        return {
+        """As data of the event ``context.compacted``; with ``tried`` if another level failed."""
+        event = {
             "level": self.level, "reason": self.reason, "before_tokens": self.before_tokens,
             "after_tokens": self.after_tokens, "dropped": self.dropped, "summary": self.summary,
             "messages": self.messages,
         }  # fmt: skip
+        return {**event, "tried": list(self.tried)} if self.tried else event
+
+
+_Make = Callable[[float], tuple[list[Message], int]]  # from the room for each text of the user
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,9 @@ class _Task:
     request: str
     side_calls: Any
     events: list[dict[str, Any]]
+    overhead: int
+    scale: float  # how far the estimate of the old history was off
+    most: int
 
     def plan(self, memory: str = "") -> Plan:
         return plan(self.messages, self.room, pins=self.pins, memory=memory, request=self.request)
@@ -98,12 +106,11 @@ class _Task:
     async def build(self, level: str) -> tuple[list[Message], int, str]:
         """The new history of a level, how much it dropped, and its summary."""
         if level == "clear":
-            made, cleared = clear(self.messages, self.room, self.pins, self.sizes)
-            return made, cleared, ""
+            return *self.fit(self.cleared), ""
         if level == "truncate":
             room = replace(self.room, rounds=len(self.messages), tail=2 * self.room.tail)
             planned = replace(self, room=room).plan()
-            return build(planned), planned.dropped, ""
+            return *self.fit(functools.partial(_built, planned, "")), ""
         if level == "api":
             raise _Unusable("what the API itself cleared was not enough")
         planned = self.plan(self.settings.memory if level == "summary+memory" else "")
@@ -124,13 +131,26 @@ class _Task:
             self.events.extend(failed.events)
             raise _Unusable(str(failed)) from failed
         self.events.extend(done.events)
-        return build(planned, done.text), planned.dropped, done.text
+        return *self.fit(functools.partial(_built, planned, done.text)), done.text
 
-    def measured(self, made: Sequence[Message], overhead: int, scale: float) -> int:
+    def cleared(self, front: float) -> tuple[list[Message], int]:
+        room = replace(self.room, front=front)
+        return clear(self.messages, room, self.pins, self.sizes, self.request)
+
+    def fit(self, make: _Make) -> tuple[list[Message], int]:
+        """What is made of the history, with the texts of the user whole if that is small enough."""
+        whole = make(float("inf"))
+        return whole if self.measured(whole[0]) <= self.most else make(self.room.front)
+
+    def measured(self, made: Sequence[Message]) -> int:
         """Tokens of a new history, corrected by how far the estimate of the old one was off."""
         known = {id(message): size for message, size in zip(self.messages, self.sizes, strict=True)}
         sizes = (known.get(id(message)) or count_message(message) for message in made)
-        return int((overhead + sum(sizes)) * min(max(scale, 0.5), 2.0))
+        return int((self.overhead + sum(sizes)) * min(max(self.scale, 0.5), 2.0))
+
+
+def _built(plan: Plan, summary: str, front: float) -> tuple[list[Message], int]:
+    return build(replace(plan, room=replace(plan.room, front=front)), summary), plan.dropped
 
 
 async def compact(
@@ -166,9 +186,9 @@ async def compact(
             "asked", or anything else: whatever is shorter.
         only: do not try other levels.
 
-    Raises CannotCompact: calls are open, or no level does.
+    Raises CannotCompact: calls are open, or no level does; ValueError: there is no such level.
     """
-    settings = settings or Compaction(level)
+    settings = replace(settings or Compaction(), level=level)
     if not history:
         raise CannotCompact("there is nothing to compact yet")
     if open_calls(history):
@@ -181,15 +201,18 @@ async def compact(
     pins = tuple(pins)
     _floor(history, pins, overhead, limit)
     room = _room(settings, limit, overhead)
-    task = _Task(history, sizes, settings, room, pins, request, side_calls, [])
+    task = _Task(
+        history, sizes, settings, room, pins, request, side_calls, [], overhead,
+        scale=before / max(estimate, 1), most=most,
+    )  # fmt: skip
     tried: list[str] = []
     for name in (level, *(() if only else NEXT[level])):
         try:
             made, dropped, summary = await task.build(name)
             if not is_valid(made):
                 made, history = valid_unicode(made), valid_unicode(list(history))
-            after = task.measured(made, overhead, before / max(estimate, 1))
-            _check(made, history, after, most)
+            after = task.measured(made)
+            _check(made, history, pins, after, most)
         except _Unusable as problem:
             tried.append(f"{name}: {problem}")
             continue
@@ -216,12 +239,16 @@ def _limits(
 def _room(settings: Compaction, limit: int, overhead: int) -> Room:
     """How much may stay. What system prompt and tools take up is not there to be shared."""
     share = max(limit - overhead, limit // 10)
-    return Room(settings.keep_rounds, settings.keep * share, FRONT * share)
+    return Room(settings.keep_rounds, settings.keep * share, max(FRONT * share, LEAST_FRONT))
 
 
-def _check(made: list[Message], before: Sequence[Message], after: int, most: int) -> None:
+def _check(
+    made: list[Message], before: Sequence[Message], pins: Sequence[str], after: int, most: int
+) -> None:
     if problems := validate(made, before):
         raise _Unusable(f"not sound: {problems[0]}")
+    if lost := set(pins_in(before, pins)) - set(pins_in(made)):
+        raise _Unusable(f"a pinned constraint would be lost: {min(lost)}")
     if after > most:
         raise _Unusable(f"{after:,} tokens would be left, and {most:,} may be")
 

@@ -38,11 +38,11 @@ _OURS = (PINNED, UNPINNED, MEMORY, LATEST, SUMMARY, DROPPED)
 # pasted file), or behind the end of a sentence. Colon and full stop may be the wide ones of Chinese
 # and Japanese keyboards.
 _PIN = re.compile(
-    r"(?:^[\s\d>*_`#+•.)\ufeff\u200b-]*(?:\[[ x]\]\s*)?|[.!?;…][\s*_`]+|[\u3002\uff01\uff1f]\s*)"
-    r"(un)?pins?[*_`]* ?[:\uff1a](?:[*_`]+(?=\s))?(.*)",
+    r"(?:^[\s\d>*_`#+•.)\ufeff\u200b\u2013\u2014-]*(?:\[[ x]\]\s*)?|[.!?;…][\s*_`]+"
+    r"|[\u3002\uff01\uff1f]\s*)((?:un)?pins?)([*_`]* ?[:\uff1a](?:[*_`]+(?=\s))?)(.*)",
     re.IGNORECASE,
 )
-_UNDER = re.compile(r"\s*(?:(?:[-*+•]|\d+[.)])\s+)?(\S.*)")
+_UNDER = re.compile(r"\s*(?:(?:[-*+•\u2013\u2014]|\d+[.)])\s+)?(\S.*)")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def opening(messages: Sequence[Message]) -> Opening:
     part = ""
     for block in blocks[1:]:
         users = part == "after" or (part == LATEST and LATEST not in parts)
-        mark = "" if users else _mark_of(block)
+        mark = "" if users else _mark_of(block, part)
         if mark:
             part = mark
         elif part not in ("", LATEST):
@@ -128,9 +128,12 @@ def head_of(
     found = opening(messages)
     index, latest = _latest(messages, found, valid_unicode(request))
     latest = () if index >= first else latest
-    known = _all_pins(messages, pins)
-    gone = tuple(pin for pin, holds in known.items() if not holds)
-    return Head(found.head.task, _holding(known), gone, memory, latest)
+    return Head(found.head.task, *pins_and_unpinned(messages, pins), memory, latest)
+
+
+def asked_at(messages: Sequence[Message], request: str = "") -> int:
+    """The index of the message with what the user asked last; -1: that stands in the opening."""
+    return _latest(messages, opening(messages), valid_unicode(request))[0]
 
 
 def pinned(pins: Iterable[str]) -> str:
@@ -145,11 +148,15 @@ def unpinned(pins: Iterable[str]) -> str:
 
 def pins_in(messages: Sequence[Message], more: Iterable[str] = ()) -> tuple[str, ...]:
     """Every pinned constraint of a history, the oldest first, each once; ``more`` are added."""
-    return _holding(_all_pins(messages, more))
+    return pins_and_unpinned(messages, more)[0]
 
 
-def _holding(pins: dict[str, bool]) -> tuple[str, ...]:
-    return tuple(pin for pin, holds in pins.items() if holds)
+def pins_and_unpinned(
+    messages: Sequence[Message], more: Iterable[str] = ()
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The pinned constraints that hold, as in `pins_in`, and those that were taken back."""
+    pins = _all_pins(messages, more)
+    return tuple(p for p in pins if pins[p]), tuple(p for p in pins if not pins[p])
 
 
 def _all_pins(messages: Sequence[Message], more: Iterable[str]) -> dict[str, bool]:
@@ -157,9 +164,9 @@ def _all_pins(messages: Sequence[Message], more: Iterable[str]) -> dict[str, boo
     found = opening(messages)
     later = [b for m in messages[found.stop :] if m["role"] == "user" for b in blocks_of(m)]
     said = [(pin, True) for pin in found.head.pins]
-    said += _said_in(found.head.task)
+    said += said_in(found.head.task)
     said += [(pin, False) for pin in found.head.unpinned]
-    said += _said_in((*found.head.latest, *found.after, *later))
+    said += said_in((*found.head.latest, *found.after, *later))
     said += [(line.strip(), True) for pin in more for line in pin.split("\n")]
     pins: dict[str, bool] = {}
     for pin, holds in said:
@@ -169,7 +176,7 @@ def _all_pins(messages: Sequence[Message], more: Iterable[str]) -> dict[str, boo
     return pins
 
 
-def _said_in(blocks: Iterable[Block]) -> Iterator[tuple[str, bool]]:
+def said_in(blocks: Iterable[Block]) -> Iterator[tuple[str, bool]]:
     """What the user pins (True) and takes back (False), in order."""
     for block in blocks:
         if _is_own(block):
@@ -211,7 +218,10 @@ def _pins_of(said: str) -> Iterator[tuple[str, bool]]:
     holds = True
     for line in re.split(r"\r\n?|\n", said):
         if found := _PIN.search(line):
-            holds, pin = not found[1], found[2].strip()
+            holds, pin = found[1].lower().startswith("p"), found[3].strip()
+            if found[2].strip() in ":\uff1a":  # bold type that goes on ends with the constraint
+                before = line[: found.start(1)]
+                pin = pin.removesuffix(before[len(before.rstrip("*_`")) :])
             under = not pin
         else:
             found = _UNDER.match(line) if under else None
@@ -225,7 +235,9 @@ def _listed(block: str) -> tuple[str, ...]:
     return tuple(line.removeprefix("- ") for line in block.split("\n")[1:])
 
 
-def _mark_of(block: Block) -> str:
+def _mark_of(block: Block, part: str) -> str:
+    """The mark that a block begins with. They stand in order: an earlier one is the user's text."""
     if block["type"] != "text":
         return ""
-    return next((mark for mark in _OURS if block["text"].startswith(mark)), "")
+    later = _OURS[_OURS.index(part) + 1 :] if part else _OURS
+    return next((mark for mark in later if block["text"].startswith(mark)), "")

@@ -15,7 +15,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from agentlab.compaction.fitting import fitted, joined, lean
-from agentlab.compaction.kept import DROPPED, SUMMARY, Head, Opening, head_of, opening, pins_in
+from agentlab.compaction.kept import (
+    DROPPED,
+    SUMMARY,
+    Head,
+    asked_at,
+    head_of,
+    opening,
+    pins_and_unpinned,
+    pins_in,
+)
 from agentlab.compaction.rounds import BOUND, cut
 from agentlab.messages import Block, Message, blocks_of, valid_unicode
 from agentlab.tokens import count_content, count_message
@@ -33,6 +42,11 @@ class Room:
     tail: float
     front: float
 
+    @property
+    def whole(self) -> float:
+        """For a kept message with what the user asked last: no less than it had at the front."""
+        return max(self.front, self.tail)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -43,6 +57,7 @@ class Plan:
     start: int  # messages before it are the opening
     head: Head
     room: Room
+    asked: int  # the index of what the user asked last; -1: it stands in the opening
 
     @property
     def old(self) -> Sequence[Message]:
@@ -68,7 +83,7 @@ def plan(
     start = opening(messages).stop
     first = max(_cut(messages, room), start)
     head = head_of(messages, first, pins=pins, memory=memory, request=request)
-    return Plan(messages, first, start, head, room)
+    return Plan(messages, first, start, head, room, asked_at(messages, request))
 
 
 def build(plan: Plan, summary: str = "") -> list[Message]:
@@ -83,7 +98,10 @@ def build(plan: Plan, summary: str = "") -> list[Message]:
         summary=f"{SUMMARY}\n{summary}" if summary else found.head.summary,
         dropped="" if summary else missing,
     )
-    tail = (lean(message, plan.room.tail) for message in plan.messages[plan.first :])
+    tail = (
+        lean(plan.messages[index], plan.room.whole if index == plan.asked else plan.room.tail)
+        for index in range(plan.first, len(plan.messages))
+    )
     return joined([head.message(), *tail])
 
 
@@ -92,40 +110,48 @@ def clear(
     room: Room,
     pins: Iterable[str] = (),
     sizes: Sequence[int] | None = None,
+    request: str = "",
 ) -> tuple[list[Message], int]:
     """The same rounds without the results of old calls, and how many were cleared.
 
     The last rounds keep theirs, but what is larger than it may be is cut. What stands before the
-    first change stays exactly as it is, with its thinking, and is still cached. ``sizes``: tokens
-    of each message, if they are known.
+    first change stays exactly as it is, with its thinking, and is still cached. The front is only
+    made anew where it has to be: it is too large, or a pinned constraint would get lost. ``sizes``:
+    tokens of each message, if they are known.
     """
     sizes = sizes or [count_message(message) for message in messages]
-    found, first = opening(messages), _cut(messages, room)
-    all_pins = pins_in(messages, pins)
-    changed, cleared = all_pins != pins_in(messages), 0
-    made = _front(found, all_pins, room) if changed else []
-    for index in range(len(made) and found.stop, len(messages)):
-        message = messages[index]
-        most = room.front if index < found.stop else room.tail
-        kept = lean(message, most if sizes[index] > most else float("inf"))
-        if index < first and kept["role"] == "user":
-            blocks = [_cleared(block) for block in kept["content"]]
-            cleared += sum(a is not b for a, b in zip(blocks, kept["content"], strict=True))
-            kept = {**kept, "content": blocks}
-        changed = changed or kept["content"] != [b for b in blocks_of(message) if not _bound(b)]
-        made.append(kept if changed else message)
-    return joined(made), cleared
+    found, first, asked = opening(messages), _cut(messages, room), asked_at(messages, request)
+    holding, gone = pins_and_unpinned(messages, pins)
+
+    def rest(front: list[Message]) -> tuple[list[Message], int]:
+        changed, cleared, made = bool(front), 0, front
+        for index in range(found.stop if front else 0, len(messages)):
+            message = messages[index]
+            most = room.whole if index < found.stop or index == asked else room.tail
+            kept = lean(message, most if sizes[index] > most else float("inf"))
+            if index < first and kept["role"] == "user":
+                blocks = [_cleared(block) for block in kept["content"]]
+                cleared += sum(a is not b for a, b in zip(blocks, kept["content"], strict=True))
+                kept = {**kept, "content": blocks}
+            changed = changed or kept["content"] != [b for b in blocks_of(message) if not _bound(b)]
+            made.append(kept if changed else message)
+        return joined(made), cleared
+
+    if holding == pins_in(messages) and all(size <= room.front for size in sizes[: found.stop]):
+        made, cleared = rest([])
+        if pins_in(made) == holding:
+            return made, cleared
+    return rest(_front(replace(found.head, pins=holding, unpinned=gone), found.after, room))
 
 
-def _front(found: Opening, pins: tuple[str, ...], room: Room) -> list[Message]:
-    """The opening with these pinned constraints."""
+def _front(head: Head, after: Sequence[Block], room: Room) -> list[Message]:
+    """A new opening: the head, and what the user said after it."""
     head = replace(
-        found.head,
-        pins=pins,
-        task=tuple(_within(found.head.task, room.front)),
-        latest=tuple(_within(found.head.latest, room.front)),
+        head,
+        task=tuple(_within(head.task, room.front)),
+        latest=tuple(_within(head.latest, room.front)),
     )
-    return [head.message(), {"role": "user", "content": _within(found.after, room.front)}]
+    return [head.message(), {"role": "user", "content": _within(after, room.front)}]
 
 
 def _bound(block: Block) -> bool:
