@@ -48,10 +48,7 @@ def with_breakpoints(request: Part, *, ttl: str = "5m") -> Part:
         made["tools"] = _marked(request["tools"], lambda tool: not tool.get("defer_loading"), mark)
     if request.get("system"):
         made["system"] = _marked(_blocks(request["system"]), may_carry, mark)
-    messages = [
-        m if isinstance(m.get("content"), list) else _with_blocks(m)
-        for m in request.get("messages") or ()
-    ]
+    messages = list(map(_with_blocks, request.get("messages") or ()))
     for end in {len(messages) - 1, previous_end(messages)}:
         place = _carrier(messages, end)
         if place is not None:
@@ -85,6 +82,8 @@ def _any_marked(parts: Any) -> bool:
     """Whether one of the tools or blocks is marked, or a block within a result."""
     if isinstance(parts, list):
         for part in parts:
+            if not isinstance(part, dict):
+                continue  # an object of the SDK: no reply has a mark
             if part.get("cache_control"):
                 return True
             if "tool_use_id" in part and _any_marked(part.get("content")):
@@ -121,11 +120,15 @@ def _carrier(messages: Sequence[Part], end: int) -> tuple[int, int] | None:
 
 
 def _with_blocks(message: Part) -> Part:
-    """The message with a list of blocks: a text that has a mark today has none tomorrow, and it has
-    to be the same bytes on both days."""
+    """The message with a list of dicts: a text that has a mark today has none tomorrow, and it has
+    to be the same bytes on both days. Blocks out of a reply may be objects of the SDK."""
     content = message.get("content")
-    return {**message, "content": _blocks(content)} if isinstance(content, str) else message
+    if isinstance(content, str) or any(hasattr(block, "to_dict") for block in content or ()):
+        return {**message, "content": _blocks(content)}
+    return message
 
 
 def _blocks(content: Any) -> list[Part]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [b.to_dict() if hasattr(b, "to_dict") else b for b in content or ()]

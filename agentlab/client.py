@@ -4,12 +4,14 @@ A refused request says, in one more line, which rule it broke and which chapter 
 simulator names the rule in a response header). And where a budget is set, every request that is
 sent through the client is counted, streams included, and none is sent that could pass it. What
 requests under way may still cost is kept back for them, so that many agents can share a budget: a
-request that fits only if they cost less than that waits for them.
+request that fits only if they cost less than that waits for them. A batch costs when it is read, so
+for it the most is kept back until then.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -22,10 +24,10 @@ os.environ.setdefault("ANTHROPIC_OPEN_TELEMETRY", "false")
 import anthropic
 import httpx2
 
-from agentlab.costs import budget, dollars, latest, price_reply
+from agentlab.costs import Usage, budget, dollars, latest, price_reply
 from agentlab.limits import cost_bound
 from agentlab.prices import BATCH
-from agentlab.tokens import count_request
+from agentlab.tokens import count_request, count_text
 
 if TYPE_CHECKING:
     from agentlab.providers import Endpoint
@@ -108,38 +110,40 @@ def _headers(endpoint: Endpoint) -> dict[str, str]:
 class _Count:
     """Reads the usage out of a body that passes by: JSON, event stream, results of a batch."""
 
-    def __init__(self, endpoint: Endpoint, reserved: float) -> None:
-        self.endpoint, self.reserved, self.body = endpoint, reserved, bytearray()
+    def __init__(self, endpoint: Endpoint, reserved: float, request: httpx2.Request) -> None:
+        self.endpoint, self.reserved, self.path = endpoint, reserved, request.url.path
+        self.body, self.whole = bytearray(), False
 
     def close(self) -> None:
         """Add what the response cost. Usage in a stream is cumulative: later replaces earlier."""
         self.endpoint.reserved_usd -= self.reserved
-        self.reserved = 0.0
+        reserved, self.reserved = self.reserved, 0.0
         usage: dict[str, Any] = {}
         model = self.endpoint.model
         batch: list[dict[str, Any]] = []
-        for line in self.body.split(b"\n"):
-            if b'"usage"' not in line:
-                continue
-            try:
-                event = json.loads(line.removeprefix(b"data:"))
-            except ValueError:
-                continue
+        for event in _objects(self.body, b'"usage"', b'"custom_id"'):
+            if event.get("type") == "message_batch" and reserved:
+                self.endpoint.batches[str(event.get("id"))] = reserved
             if "custom_id" in event:
                 batch.append(event)
                 continue
-            message = event.get("message") or event
+            message = _object(event, "message") or event
             model = message.get("model") or model
-            usage = latest(usage, message.get("usage") or {})
+            usage = latest(usage, _object(message, "usage"))
+        if b'"message_start"' in self.body and b'"message_stop"' not in self.body:
+            written = max(_written(self.body), Usage.from_api(usage).output_tokens)
+            usage = latest(usage, {"output_tokens": written})
         self.body.clear()
         if usage:
             self.endpoint.charge(model, price_reply(usage, model))
         for result in batch:
             self._charge_once(result)
+        if batch and self.whole:
+            self.endpoint.batches.pop(self.path.removesuffix("/results").rsplit("/", 1)[-1], None)
 
     def _charge_once(self, result: dict[str, Any]) -> None:
         """Add what one reply of a batch cost; its results may be read again."""
-        reply = (result.get("result") or {}).get("message") or {}
+        reply = _object(_object(result, "result"), "message")
         name = f"{result['custom_id']} {reply.get('id')}"
         if reply.get("usage") and name not in self.endpoint.charged:
             self.endpoint.charged.add(name)
@@ -147,12 +151,37 @@ class _Count:
             self.endpoint.charge(model, price_reply(reply["usage"], model))
 
 
+def _objects(body: bytearray, *marks: bytes) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a body: the body itself, or those in the lines that hold a mark."""
+    try:
+        found = [json.loads(body)]
+    except (ValueError, RecursionError):
+        found = []
+        for line in body.split(b"\n"):
+            if any(mark in line for mark in marks):
+                with contextlib.suppress(ValueError, RecursionError):
+                    found.append(json.loads(line.removeprefix(b"data:")))
+    return (item for item in found if isinstance(item, dict))
+
+
+def _written(body: bytearray) -> int:
+    """Tokens of output in a stream that broke off, estimated: the server tells them at its end."""
+    deltas = (_object(event, "delta") for event in _objects(body, b'"delta"'))
+    parts = ("text", "thinking", "partial_json")
+    return sum(count_text(str(delta[part])) for delta in deltas for part in parts if part in delta)
+
+
+def _object(holder: dict[str, Any], name: str) -> dict[str, Any]:
+    value = holder.get(name)
+    return value if isinstance(value, dict) else {}
+
+
 def _reserve(endpoint: Endpoint, request: httpx2.Request) -> float | None:
     """Keep back what a request may cost, and return it; None: wait for others that are under way.
 
-    Raises BudgetSpent if it would not fit even without them.
+    Raises BudgetSpent if it would not fit even without them. What only reads costs nothing.
     """
-    if endpoint.budget_usd is None:
+    if endpoint.budget_usd is None or request.method == "GET":
         return 0.0
     limit = budget(endpoint.budget_usd)
     if endpoint.unpriced:
@@ -161,11 +190,14 @@ def _reserve(endpoint: Endpoint, request: httpx2.Request) -> float | None:
             f"{limit} cannot be kept and nothing was sent. Make a new endpoint with connect(), and "
             "name a model that has a price."
         )
-    most, left = _most(request), endpoint.budget_usd - endpoint.spent_usd
+    kept = sum(endpoint.batches.values())
+    most, left = _most(request), endpoint.budget_usd - endpoint.spent_usd - kept
     if left <= 0 or most > left:
         could = f"this request could cost {dollars(most)} more, and " if left > 0 else ""
+        batches = f" (and up to {dollars(kept)} by batches whose results were not read yet)"
         raise BudgetSpent(
-            f"{could}${endpoint.spent_usd:.4f} of {limit} is spent, so nothing was sent. To go on: "
+            f"{could}${endpoint.spent_usd:.4f} of {limit} is spent{batches if kept else ''}, so "
+            "nothing was sent. To go on: "
             f"connect(..., budget_usd=...){', or a smaller max_tokens' if could else ''}."
         )
     if most > left - endpoint.reserved_usd:
@@ -180,17 +212,17 @@ def _most(request: httpx2.Request) -> float:
     As in `cost_bound`, with the prompt as `count_request` estimates it.
     """
     try:
-        asked = json.loads(request.content)
+        asked, hour = json.loads(request.content), b'"1h"' in request.content
         if "requests" in asked:
-            return BATCH * sum(_bound(one["params"]) for one in asked["requests"])
-        return _bound(asked)
+            return BATCH * sum(_bound(one["params"], hour) for one in asked["requests"])
+        return _bound(asked, hour)
     except (ValueError, LookupError, TypeError, AttributeError, httpx2.StreamError):
         return 0.0  # no question to a model, or one that the server refuses
 
 
-def _bound(asked: dict[str, Any]) -> float:
+def _bound(asked: dict[str, Any], hour: bool) -> float:
     prompt = count_request(asked.get("system"), asked.get("tools") or [], asked["messages"])
-    return cost_bound(prompt, asked["max_tokens"], asked["model"]) or 0.0
+    return cost_bound(prompt, asked["max_tokens"], asked["model"], hour=hour) or 0.0
 
 
 class _AsyncMeter(httpx2.AsyncHTTPTransport):
@@ -206,7 +238,7 @@ class _AsyncMeter(httpx2.AsyncHTTPTransport):
             await asyncio.sleep(LOOK_S)  # they may run in other threads, with other event loops
         else:
             raise BudgetSpent(HELD)
-        count = _Count(self._endpoint, reserved)
+        count = _Count(self._endpoint, reserved, request)
         try:
             response = await super().handle_async_request(request)
         except BaseException:
@@ -224,6 +256,7 @@ class _AsyncCounted(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             self._count.body += chunk
             yield chunk
+        self._count.whole = True
 
     async def aclose(self) -> None:
         self._count.close()
@@ -239,7 +272,7 @@ class _SyncMeter(httpx2.HTTPTransport):
         reserved = _reserve(self._endpoint, request)
         if reserved is None:  # to wait here could stop the very event loop that they need
             raise BudgetSpent(HELD)
-        count = _Count(self._endpoint, reserved)
+        count = _Count(self._endpoint, reserved, request)
         try:
             response = super().handle_request(request)
         except BaseException:
@@ -257,6 +290,7 @@ class _SyncCounted(httpx2.SyncByteStream):
         for chunk in self._stream:
             self._count.body += chunk
             yield chunk
+        self._count.whole = True
 
     def close(self) -> None:
         self._count.close()

@@ -14,7 +14,6 @@ Built in chapter 09.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -104,11 +103,9 @@ class Usage:
         of_reply = _plain(_first(counts, "completion_tokens_details", "output_tokens_details"))
         prompt = _tokens(_first(counts, "prompt_tokens", "input_tokens"))
         output = _tokens(_first(counts, "completion_tokens", "output_tokens"))
-        cached = {**counts, **of_prompt}
-        read = _tokens(_first(cached, "cached_tokens", "prompt_cache_hit_tokens"))
-        read = min(prompt, read)
-        written = _tokens(_first(cached, "cache_write_tokens", "cache_creation_tokens"))
-        written = min(prompt - read, written)
+        cached = {**counts, **{name: n for name, n in of_prompt.items() if n is not None}}
+        read = min(prompt, _tokens(_first(cached, *_CACHED)))
+        written = min(prompt - read, _tokens(_first(cached, *_WRITTEN)))
         return cls(
             input_tokens=prompt - read - written,
             cache_read_tokens=read,
@@ -120,6 +117,11 @@ class Usage:
 
 NO_USAGE = Usage()
 _FIELDS = tuple(field.name for field in fields(Usage))
+# What servers that count like OpenAI call their cached tokens; the last name is a proxy's.
+_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+_WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
+_BESIDE = ("compaction", "advisor_message")  # steps that are no part of the answer
+_MOST_TOKENS = 10**12  # no call and no sum of calls has more: what says so is no count
 
 # The buckets with their words, in the order in which a bill lists them.
 BUCKETS = {
@@ -131,9 +133,16 @@ BUCKETS = {
 }
 
 
-def latest(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """The usage of a stream after one more report: it is cumulative, so later replaces earlier."""
-    return {**before, **{name: value for name, value in now.items() if value is not None}}
+def latest(before: Mapping[str, Any], now: Any) -> dict[str, Any]:
+    """The usage of a stream after one more report: it is cumulative, so later replaces earlier.
+
+    A later 0 takes no count back: some proxies fill in what they do not know. With steps it does:
+    their tokens may stand in no other number.
+    """
+    told = {name: value for name, value in _plain(now).items() if value is not None}
+    if not told.get("iterations"):
+        told = {name: value for name, value in told.items() if value or not before.get(name)}
+    return {**before, **told}
 
 
 def steps_of(usage: Any) -> list[tuple[str | None, Usage]]:
@@ -165,12 +174,12 @@ def context_tokens(usage: Any) -> int:
     if isinstance(usage, Usage):
         return usage.total_tokens
     counts = _plain(usage)
-    if "prompt_tokens" in counts:
+    if counts.get("prompt_tokens") is not None:
         return Usage.from_openai(counts).total_tokens
     listed = _iterations(counts)
     if not listed:
         return _step(counts).total_tokens
-    answers = [step for step in listed if step.get("type") in ("message", "fallback_message")]
+    answers = [step for step in listed if step.get("type") not in _BESIDE]
     return _step(answers[-1]).total_tokens if answers else 0
 
 
@@ -219,13 +228,15 @@ def dollars(amount: float | None) -> str:
         return "unknown"
     if amount >= 1:
         return f"${amount:.2f}"
-    if 0 < amount < 0.0000005:
+    if 0 < amount < 0.000001:
         return "under $0.000001"
     return f"${amount:.6f}" if 0 < amount < 0.0001 else f"${amount:.4f}"
 
 
 def budget(amount: float) -> str:
     """A limit in dollars, without the zeros that say nothing: ``$0.50``, ``$0.4987``."""
+    if 0 < amount < 0.000001:
+        return dollars(amount)
     whole, _, rest = f"{amount:.6f}".partition(".")
     return f"${whole}.{rest.rstrip('0'):0<2}"
 
@@ -308,13 +319,19 @@ def _thinking(counts: Mapping[str, Any]) -> int:
 
 def _iterations(counts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     found = counts.get("iterations")
-    steps = map(_plain, found) if isinstance(found, list) else ()
-    return [step for step in steps if _step(step).total_tokens]  # others tell nothing to bill
+    steps = map(_plain, found) if isinstance(found, list | tuple) else ()
+    listed = [step for step in steps if _step(step).total_tokens]  # others tell nothing to bill
+    answered = any(step.get("type") not in _BESIDE for step in listed)
+    if listed and not answered and _step(counts).total_tokens:
+        listed.append({**counts, "type": "message"})  # the answer is told at the top alone
+    return listed
 
 
 def _tokens(value: Any) -> int:
     """A count as it was told, or 0 if that is no number or below 0."""
-    return round(value) if isinstance(value, int | float) and 0 < value < math.inf else 0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return round(value) if 0 < value <= _MOST_TOKENS else 0
 
 
 def _renamed(counts: Mapping[str, Any]) -> dict[str, int]:

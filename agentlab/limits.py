@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ Signature = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Limits:
-    """How far a run may go. None: no limit."""
+    """How far a run may go. None, where the type allows it: no limit."""
 
     turns: int | None = 25
     tokens: int | None = None  # input and output, summed over the turns
@@ -64,17 +65,19 @@ class Limits:
     def __post_init__(self) -> None:
         if self.mode and self.mode not in MODES:
             raise ValueError(f"Limits(mode={self.mode!r}): use one of {', '.join(MODES)}")
-        for name in (field.name for field in fields(self) if field.name != "mode"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and value >= 0):
-                raise ValueError(f"Limits({name}={value!r}): a number, 0 or more; None: no limit")
+        for name, type in ((field.name, str(field.type)) for field in fields(self)):
+            value, optional = getattr(self, name), type.endswith("| None")
+            number = isinstance(value, int | float) and 0 <= value < math.inf
+            if type != "str" and not (number or (value is None and optional)):
+                none = "; None: no limit" * optional
+                raise ValueError(f"Limits({name}={value!r}): a number, 0 or more{none}")
         if self.warn_at is not None and not 0 < self.warn_at <= 1:
             raise ValueError(f"Limits(warn_at={self.warn_at:g}): a share between 0 and 1, or None")
-        for name in ("repeats", "near_repeats"):
+        for name, least in (("repeats", 2), ("near_repeats", 2), ("failures", 1)):
             value = getattr(self, name)
-            if value is not None and value < 2:
+            if value is not None and not (isinstance(value, int) and value >= least):
                 raise ValueError(
-                    f"Limits({name}={value}): a repetition takes at least 2; None turns it off"
+                    f"Limits({name}={value}): a whole number, at least {least}; None turns it off"
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,16 +137,19 @@ def prompt_bound(state: State, next_tokens: int) -> int:
     return state.context_tokens + round(MARGIN * max(0, next_tokens - state.context_tokens))
 
 
-def cost_bound(prompt_tokens: int, max_tokens: int, model: str) -> float | None:
+def cost_bound(
+    prompt_tokens: int, max_tokens: int, model: str, *, hour: bool = False
+) -> float | None:
     """The most that a request can cost, in dollars; None if the model's price is not known.
 
     As if its whole prompt were written to the cache, which costs more than plain input, and the
-    reply took all its room (thinking counts against ``max_tokens``).
+    reply took all its room (thinking counts against ``max_tokens``). ``hour``: it is to be kept for
+    an hour, which costs more again.
     """
     row = prices().find(model, prompt_tokens)
     if row is None:
         return None
-    dearest = max(row.input, row.cache_write_5m)
+    dearest = max(row.input, row.cache_write_5m, row.cache_write_1h if hour else 0.0)
     return (prompt_tokens * dearest + max_tokens * row.output) / 1_000_000
 
 

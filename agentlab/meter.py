@@ -15,6 +15,7 @@ Built in chapter 09.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,8 @@ from agentlab.events import Event
 from agentlab.tables import Table, Tabular, count
 
 TURNS = "turns"  # the purpose of the calls that an agent makes itself
+BROKEN_OFF = "broken off"  # and of those of them that broke off
+UNNAMED = "a model without a name"
 BY = ("agent", "purpose", "model")
 
 
@@ -74,7 +77,7 @@ class CostMeter(Tabular):
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._failed = 0  # attempts that failed and were made again, and side calls without answer
         self._calls: dict[Any, Call] = {}
-        self._last: dict[str, Any] = {}  # of each agent, the key of its last call
+        self._made: dict[Any, list[Any]] = {}  # of each turn, its calls that have not ended yet
         self._runs: dict[str, int] = {}
         self._open: dict[str, int] = {}  # of each agent, the turns that have no message yet
         self._times: dict[Any, int] = {}  # how many turns made the very same message
@@ -148,21 +151,31 @@ class CostMeter(Tabular):
     def _message(self, event: Event) -> None:
         usage = event.data.get("usage")
         if isinstance(usage, dict):
-            model = str(event.data.get("model") or self._models.get(event.agent, ""))
+            model = str(event.data.get("model") or self._models.get(event.agent) or UNNAMED)
             used = Usage.from_dict(usage)
             key = self._key(event)
-            self._last[event.agent] = key
+            if key not in self._calls:
+                self._made.setdefault(self._turn(event), []).append(key)
             self._calls[key] = Call(event.agent, TURNS, model, used, price(used, model))
 
     def _turn_end(self, event: Event) -> None:
-        """The price that the loop noted, if it knew one: it knows which model it had asked for."""
-        cost, key = _dollars(event.data.get("cost_usd")), self._last.get(event.agent)
-        if cost is not None and key is not None and key[:3] == self._turn(event):
+        """The price that the loop noted, if it knew one: it knows which model it had asked for.
+
+        Of agents with one name that work at the same time, the usage tells whose turn has ended.
+        """
+        made = self._made.get(self._turn(event))
+        if not made:
+            return
+        used = Usage.from_dict(event.data.get("usage") or {})
+        key = next((key for key in made if self._calls[key].usage == used), made[-1])
+        made.remove(key)
+        cost = _dollars(event.data.get("cost_usd"))
+        if cost is not None:
             self._calls[key] = replace(self._calls[key], usd=cost)
 
     def _side_call(self, event: Event) -> None:
         data = event.data
-        model, batch = str(data.get("model") or ""), bool(data.get("batch"))
+        model, batch = str(data.get("model") or UNNAMED), bool(data.get("batch"))
         used = Usage.from_dict(data.get("usage") or {})
         retries = data.get("retries")
         self._failed += len(retries) if isinstance(retries, list) else 0
@@ -208,7 +221,7 @@ _TAKERS = {
 
 
 def _dollars(value: Any) -> float | None:
-    return value if isinstance(value, int | float) and value >= 0 else None
+    return value if isinstance(value, int | float) and 0 <= value < math.inf else None
 
 
 def _numbers(line: Line) -> tuple[str, ...]:

@@ -19,26 +19,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from agentlab.costs import dollars
+from agentlab.prefix_pieces import ORDER, Part, Piece, key_of, pieces_of
 from agentlab.prices import prices
 from agentlab.tables import Table, Tabular, count
-from agentlab.tokens import OVERHEAD, count_content, count_tool
-
-Part = dict[str, Any]
-ORDER = ("model", "tools", "system", "settings", "messages")  # in which a server compares
-
-
-class Piece(NamedTuple):
-    """A tool, a block or a setting, in the order in which a server compares them."""
-
-    section: str  # one of ORDER
-    place: str  # as in messages[3].content[0]
-    key: str  # equal keys: the same content
-    tokens: int
-    part: Any
-    message: int = -1
 
 
 @dataclass(frozen=True)
@@ -142,65 +128,6 @@ def _step(number: int, old: list[Piece], new: list[Piece], request: Part) -> Ste
     return Step(number, kept, again, rest - again, first.place, reason(old, new, same), usd)
 
 
-# ------------------------------------------------------------------------------- what is compared
-
-
-def pieces_of(request: Part) -> list[Piece]:
-    """All pieces of a request in the order of the prefix.
-
-    The choice of tools and the thinking settings stand before the messages: they change how those
-    are rendered (the vendor's page, 2026-10). Deferred tools are in no prefix.
-    """
-    model = str(request.get("model"))
-    pieces = [Piece("model", "model", f"model {model}", 0, model)]
-    for index, tool in enumerate(request.get("tools") or ()):
-        if not tool.get("defer_loading"):
-            pieces.append(Piece("tools", f"tools[{index}]", _key(tool), count_tool(tool), tool))
-    for index, block in enumerate(_blocks(request.get("system") or [])):
-        tokens = count_content(block)
-        pieces.append(Piece("system", f"system[{index}]", _key(block), tokens, block))
-    for name in ("tool_choice", "thinking"):
-        value = request.get(name) or {}
-        if isinstance(value, dict):
-            value = {k: v for k, v in value.items() if k != "display"}
-        pieces.append(Piece("settings", name, f"{name} {_key(value)}", 0, value))
-    for index, message in enumerate(request.get("messages") or ()):
-        frame = OVERHEAD
-        for number, block in enumerate(_blocks(message.get("content"))):
-            place = f"messages[{index}].content[{number}]"
-            key = f"{message.get('role')} {_key(block)}"
-            tokens = frame + count_content(block)
-            pieces.append(Piece("messages", place, key, tokens, block, index))
-            frame = 0
-    return pieces
-
-
-def _key(part: Any) -> str:
-    return json.dumps(_content(part), sort_keys=True, ensure_ascii=False)
-
-
-def _content(part: Any) -> Any:
-    """A part without what makes no difference to a prefix."""
-    if isinstance(part, list):
-        return [_content(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    made = {
-        key: value if key in ("input", "input_schema") else _content(value)
-        for key, value in part.items()
-        if key != "cache_control" and value is not None
-    }
-    if made.get("type") == "tool_result":
-        made["content"] = _content(_blocks(part.get("content")))
-    return made
-
-
-def _blocks(content: Any) -> list[Part]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return list(content or ())
-
-
 # -------------------------------------------------------------------------------- why they part
 
 
@@ -220,8 +147,8 @@ def reason(old: Sequence[Piece], new: Sequence[Piece], same: int) -> str:
 
 
 def _tools(old: Sequence[Piece], new: Sequence[Piece]) -> str:
-    was = {p.part.get("name"): p for p in old if p.section == "tools"}
-    now = {p.part.get("name"): p for p in new if p.section == "tools"}
+    was = {_name(p.part): p for p in old if p.section == "tools"}
+    now = {_name(p.part): p for p in new if p.section == "tools"}
     added, removed = [n for n in now if n not in was], [n for n in was if n not in now]
     parts = []
     if added:
@@ -239,8 +166,16 @@ def _tools(old: Sequence[Piece], new: Sequence[Piece]) -> str:
     return "; ".join(parts)
 
 
-def _tool(name: Any, one: Part, other: Part) -> str:
-    keys = [k for k in {**one, **other} if _key({k: one.get(k)}) != _key({k: other.get(k)})]
+def _name(tool: Part) -> str:
+    """Its name; in OpenAI's form it stands one level down, and tools of a server may have none."""
+    inner = tool.get("function")
+    inner = inner if isinstance(inner, dict) else {}
+    names = (tool.get("name"), inner.get("name"), tool.get("mcp_server_name"), tool.get("type"))
+    return str(next((name for name in names if name), None))
+
+
+def _tool(name: str, one: Part, other: Part) -> str:
+    keys = [k for k in {**one, **other} if key_of({k: one.get(k)}) != key_of({k: other.get(k)})]
     texts = (_text(part.get(keys[0])) for part in (one, other))
     return _edited(f"the {' and '.join(keys)} of {name}", *texts)
 
@@ -248,7 +183,7 @@ def _tool(name: Any, one: Part, other: Part) -> str:
 def _system(before: Piece, now: Piece) -> str:
     if before.section != now.section:
         return "a system prompt was " + ("taken away" if before.section == "system" else "added")
-    return _edited("the system prompt", _text(before.part.get("text")), _text(now.part.get("text")))
+    return _edited("the system prompt", *_texts(before.part, now.part))
 
 
 def _message(old: Sequence[Piece], new: Sequence[Piece], same: int) -> str:
@@ -279,7 +214,7 @@ def _message(old: Sequence[Piece], new: Sequence[Piece], same: int) -> str:
     if kind != other.get("type") or by != now.key.split(" ", 1)[0]:
         return "another message stands there"
     if kind == "text":
-        return _edited("a message", one.get("text", ""), other.get("text", ""), "was edited")
+        return _edited("a message", *_texts(one, other), "was edited")
     return f"a message was edited: its {kind} changed"
 
 
@@ -319,7 +254,14 @@ def _without_time(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _texts(one: Part, other: Part) -> tuple[str, str]:
+    """The texts of two blocks; the blocks themselves if the texts are the same."""
+    texts = one.get("text"), other.get("text")
+    before, now = (one, other) if texts[0] == texts[1] else texts
+    return _text(before), _text(now)
 
 
 def _edited(what: str, one: str, other: str, changed: str = "changed") -> str:
@@ -339,4 +281,5 @@ def _difference(one: str, other: str, around: int = 14) -> str:
         plain = [ascii(piece)[1:-1] for piece in pieces]
     before = "…" * (at > around)
     after = ["…" * (at + around < len(text)) for text in (one, other)]
-    return f"'{before}{plain[0]}{after[0]}' became '{before}{plain[1]}{after[1]}'"
+    said = f"'{before}{plain[0]}{after[0]}' became '{before}{plain[1]}{after[1]}'"
+    return said.encode("utf-8", "backslashreplace").decode()  # half a character can't be shown

@@ -74,7 +74,9 @@ class Price:
                 values[name] = row[name]
         values |= {name: str(row.get(name) or "") for name in ("source", "date")}
         aliases = row.get("aliases") or ()
-        aliases = (aliases,) if isinstance(aliases, str) else tuple(aliases)
+        aliases = tuple(aliases) if isinstance(aliases, list | tuple) else (aliases,)
+        if not all(isinstance(alias, str) for alias in aliases):
+            raise ValueError(f"the price of {model}: aliases={aliases!r}; give names")
         return cls(**values, notes=tuple(notes), aliases=aliases)
 
 
@@ -82,8 +84,9 @@ class PriceTable(Tabular):
     """Prices by model name.
 
     ``rows``: dicts with ``model``, or a dict of dicts by model. ``sources``: what the names of
-    sources in the rows stand for. Raises ValueError for rows that are no prices, and for two of one
-    model that hold for the same prompts: which of them is old, nobody could say.
+    sources in the rows stand for. Raises ValueError for rows that are no prices, for two of one
+    model that hold for the same prompts (which of them is old, nobody could say), and for a name
+    that two models have.
     """
 
     def __init__(
@@ -104,8 +107,11 @@ class PriceTable(Tabular):
             if len(sizes) < len(tiers):
                 name = tiers[0].model
                 raise ValueError(f"two prices of {name} for the same prompts; keep the newer row")
-            for name in (tiers[0].model, *tiers[0].aliases):
-                self._known[name.lower()] = tiers
+            for name in dict.fromkeys(n.lower() for n in (tiers[0].model, *tiers[0].aliases)):
+                if name in self._known:
+                    other = self._known[name][0].model
+                    raise ValueError(f"{name} would be both {other} and {tiers[0].model}")
+                self._known[name] = tiers
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tiers)
@@ -151,7 +157,7 @@ class PriceTable(Tabular):
 
 _SUFFIX = re.compile(
     r"(?:\[\w+\]"  # claude-x-4[1m]
-    r"|-v\d+(?::\d+)?"  # claude-x-4-v1:0
+    r"|-v\d+(?::\d+)?(?::\d+k)?"  # claude-x-4-v1:0, claude-x-4-v1:0:200k
     r"|[-@](?:\d{8}|\d{4}-\d{2}-\d{2})"  # claude-x-4-20250929, gpt-x-2025-08-07
     r"|[-@](?:latest|default))$"
 )
@@ -237,7 +243,7 @@ def _model(row: Any) -> str:
 def _tier(price: Price) -> str:
     if price.up_to_prompt_tokens is None:
         return price.model
-    return f"{price.model}, up to {price.up_to_prompt_tokens // 1000}k"
+    return f"{price.model}, up to {price.up_to_prompt_tokens / 1000:g}k"
 
 
 def _rate(amount: float) -> str:

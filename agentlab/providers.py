@@ -9,6 +9,7 @@ real API only when asked for by name, with a budget; or any server that speaks `
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,8 @@ class Endpoint:
     spent_usd: float = field(default=0.0, init=False)
     reserved_usd: float = field(default=0.0, init=False, repr=False)  # requests under way may cost
     unpriced: str = field(default="", init=False, repr=False)  # a model that was asked for
+    # What batches that were sent may cost, by id, until their results are read.
+    batches: dict[str, float] = field(default_factory=dict, init=False, repr=False)
     charged: set[str] = field(default_factory=set, init=False, repr=False)  # replies of batches
 
     def __post_init__(self) -> None:
@@ -200,10 +203,8 @@ def _server(url: str, model: str | None, budget_usd: float | None) -> Endpoint:
 
 def _budget(given: float | None) -> float | None:
     budget = _number("AGENTLAB_BUDGET_USD", given)
-    if budget is not None and not budget > 0:  # "not a number" is no budget either
-        raise ProviderError(
-            f"A budget of ${budget:g} allows nothing; give a positive number of dollars."
-        )
+    if budget is not None and not (isinstance(budget, int | float) and 0 < budget < math.inf):
+        raise ProviderError(f"{budget!r:.40} is no budget; give a positive number of dollars.")
     return budget
 
 

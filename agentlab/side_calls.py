@@ -81,7 +81,7 @@ class SideCalls:
         except Exception as error:
             nothing = self._event(purpose, NO_USAGE, retries)
             raise SideCallFailed(f"{type(error).__name__}: {error}", nothing) from error
-        usage = Usage.from_api(reply.usage.to_dict())
+        usage = Usage.from_api(reply.usage)
         text = "".join(block.text for block in reply.content if block.type == "text")
         self.clock.advance(FIRST_TOKEN_S)
         self.clock.streamed(len(text))

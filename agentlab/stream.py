@@ -16,6 +16,7 @@ from agentlab.clock import FIRST_TOKEN_S
 from agentlab.costs import Usage, context_tokens, latest, price_reply
 from agentlab.failures import StreamIncomplete
 from agentlab.messages import Block, Message, distinct_ids
+from agentlab.prices import prices
 from agentlab.retry import Tries
 from agentlab.tokens import count_content
 
@@ -57,8 +58,11 @@ class Reply:
         return context_tokens(self._usage)
 
     def cost_usd(self, model: str) -> float | None:
-        """Dollars of this reply, None if the price is not known. ``model``: the one asked for."""
-        return price_reply(self._usage, model)
+        """Dollars of this reply, None if the price is not known. ``model``: the one asked for.
+
+        Another may have answered: then its price holds, if that is known.
+        """
+        return price_reply(self._usage, self.model if self.model in prices() else model)
 
     def broken_off(self, model: str) -> dict[str, Any]:
         """What an attempt used that broke off, in the form of a side call; {} if it had not begun.
@@ -67,13 +71,13 @@ class Reply:
         """
         if not self.id:
             return {}
-        written = max(count_content(self.blocks), self._usage.get("output_tokens") or 0)
-        usage = latest(self._usage, {"output_tokens": written})
+        written = max(count_content(self.blocks), self.usage.output_tokens)
+        self._usage = latest(self._usage, {"output_tokens": written})
         return {
             "purpose": "broken off",
-            "model": self.model,
-            "usage": Usage.from_api(usage).to_dict(),
-            "cost_usd": price_reply(usage, model),
+            "model": self.model or model,
+            "usage": self.usage.to_dict(),
+            "cost_usd": self.cost_usd(model),
         }
 
     def calls(self) -> list[Block]:
@@ -122,12 +126,12 @@ class Reply:
                     self._parse(raw.index)
             case "message_start":
                 self.id, self.model = raw.message.id, raw.message.model
-                self._usage = raw.message.usage.to_dict()
+                self._usage = latest({}, raw.message.usage)
             case "message_delta":
                 self.stop_reason = raw.delta.stop_reason
                 details = getattr(raw.delta, "stop_details", None)
                 self.stop_detail = (getattr(details, "explanation", None) or "") if details else ""
-                self._usage = latest(self._usage, raw.usage.to_dict())
+                self._usage = latest(self._usage, raw.usage)
                 told = raw.to_dict().get("context_management") or {}
                 self.edits = list(told.get("applied_edits") or ())
             case "message_stop":

@@ -2,8 +2,8 @@
 
 A transcript holds the tokens of every call, so what it would have cost elsewhere is arithmetic:
 nothing is run again. The answer is rough on purpose. Another model would have said other things in
-other turns, and counts tokens in its own way; here turns and tokens stay as they were. Side calls
-stay on the model that made them.
+other turns, and counts tokens in its own way; here turns and tokens stay as they were. Attempts
+that broke off go along with their turns; side calls stay on the model that made them.
 
 Built in chapter 09.
 """
@@ -17,9 +17,11 @@ from typing import Any
 
 from agentlab.costs import dollars, price
 from agentlab.events import Event
-from agentlab.meter import TURNS, Call, CostMeter
-from agentlab.prices import PriceTable, prices
+from agentlab.meter import BROKEN_OFF, TURNS, Call, CostMeter
+from agentlab.prices import PriceTable, prices, spellings
 from agentlab.tables import Table, Tabular
+
+MAIN = (TURNS, BROKEN_OFF)  # what an agent asks its own model for
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,10 @@ class WhatIf(Tabular):
     rows: tuple[Elsewhere, ...]
 
     def __getitem__(self, model: str) -> Elsewhere:
-        """The row of that model. Raises KeyError."""
+        """The row of that model, however its name is spelled. Raises KeyError."""
+        wanted = set(spellings(model))
         for row in self.rows:
-            if row.model == model:
+            if wanted.intersection(spellings(row.model)):
                 return row
         raise KeyError(f"{model} is not in this table; it has {', '.join(r.model for r in self)}")
 
@@ -101,7 +104,7 @@ def _elsewhere(model: str, calls: list[Call], table: PriceTable) -> Elsewhere:
         return _sum(
             price(
                 call.usage if cached else call.usage.uncached(),
-                model if call.purpose == TURNS else call.model,
+                model if call.purpose in MAIN else call.model,
                 batch=batch or call.batch,
                 table=table,
             )

@@ -85,11 +85,17 @@ def test_the_modes_have_names_and_nothing_else_is_one():
 
 
 @pytest.mark.parametrize("name", sorted({*Limits().to_dict()} - {"mode"}))
-@pytest.mark.parametrize("value", ["5", -1, float("nan"), [1]])
+@pytest.mark.parametrize("value", ["5", -1, float("nan"), float("inf"), [1]])
 def test_a_limit_that_is_no_number_is_refused_before_anything_is_spent(name, value):
     """A budget of NaN would be passed by nothing, and so be no budget."""
     with pytest.raises(ValueError, match=rf"Limits\({name}=.*a number, 0 or more"):
         Limits(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["request_s", "idle_s", "nudges", "pauses", "stop_blocks"])
+def test_what_cannot_be_without_a_limit_says_so(name):
+    with pytest.raises(ValueError, match=rf"Limits\({name}=None\): a number, 0 or more$"):
+        Limits(**{name: None})
 
 
 async def test_without_a_limit_of_turns_a_run_ends_when_the_model_is_done(diary):
@@ -171,6 +177,61 @@ def test_a_batch_that_could_pass_the_budget_is_not_sent(simulator, paid):
     with pytest.raises(BudgetSpent, match=r"could cost \$0\.55"):
         paid.sync_client().messages.batches.create(requests=requests)
     assert paid.sync_client().messages.batches.create(requests=requests[:90]).id
+
+
+def test_what_batches_may_cost_is_kept_back_until_their_results_are_read(simulator, paid):
+    """Nothing is charged when a batch is sent, so one batch after another would pass the budget."""
+    client = paid.sync_client()
+    params = {"model": default_model(), "max_tokens": 1_000, "messages": QUESTION}
+    requests = [{"custom_id": f"r{n}", "params": params} for n in range(90)]  # $0.45 at half price
+    batch = client.messages.batches.create(requests=requests)
+    with pytest.raises(BudgetSpent, match=r"by batches whose results were not read yet"):
+        client.messages.batches.create(requests=requests)
+    simulator.clock.advance(batches.SECONDS)
+    for line in client.messages.batches.results(batch.id):
+        assert line.result.type == "succeeded"
+        break  # the rest may still cost
+    assert paid.batches
+    assert len(list(client.messages.batches.results(batch.id))) == 90
+    assert not paid.batches and 0 < paid.spent_usd < 0.1
+    assert client.messages.batches.create(requests=requests[:70]).id
+
+
+def test_what_was_paid_can_be_read_when_the_budget_is_spent(simulator, paid):
+    client = paid.sync_client()
+    params = {"model": default_model(), "max_tokens": 100, "messages": QUESTION}
+    batch = client.messages.batches.create(requests=[{"custom_id": "r", "params": params}])
+    simulator.clock.advance(batches.SECONDS)
+    paid.spent_usd = paid.budget_usd
+    assert len(list(client.messages.batches.results(batch.id))) == 1
+    with pytest.raises(BudgetSpent):
+        client.messages.create(**params)
+
+
+def test_what_is_to_be_cached_for_an_hour_is_bounded_by_what_that_costs(simulator):
+    endpoint = connect(simulator.base_url, model=default_model(), budget_usd=0.05)
+    mark = {"type": "ephemeral", "ttl": "1h"}
+    block = {"type": "text", "text": "It rained a lot. " * 3_000, "cache_control": mark}
+    with pytest.raises(BudgetSpent, match=r"could cost \$0\.06"):
+        endpoint.sync_client().messages.create(
+            model=default_model(), max_tokens=50, messages=[{"role": "user", "content": [block]}]
+        )
+    assert endpoint.spent_usd == 0 and len(simulator.log) == 0
+
+
+def test_a_stream_that_was_closed_early_counts_what_it_wrote(simulator, paid):
+    """Its usage would have come at the end."""
+    stream = paid.sync_client().messages.create(
+        model=default_model(), max_tokens=500, messages=QUESTION, stream=True
+    )
+    written = ""
+    for event in stream:
+        written += getattr(getattr(event, "delta", None), "text", "")
+        if len(written) > 100:
+            break
+    stream.close()
+    started = price(Usage(input_tokens=10, output_tokens=1), default_model())
+    assert paid.spent_usd > started + price(Usage(output_tokens=len(written) // 5), default_model())
 
 
 # the bound, and the soft mark

@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 
+import anthropic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -290,6 +291,64 @@ def test_spelling_makes_no_difference():
     shown = {"type": "adaptive", "display": "summarized"}
     settings = [request(*HISTORY, thinking=t) for t in ({"type": "adaptive"}, shown)]
     assert two(*settings).place == ""
+
+
+REPLY = anthropic.types.Message.construct(
+    content=[anthropic.types.TextBlock(type="text", text="Done.")]
+)
+
+
+def test_blocks_of_a_reply_may_be_objects_of_the_sdk():
+    """What `messages.create` takes; with a mark or without, the same bytes are sent."""
+    messages = [*HISTORY, {"role": "assistant", "content": REPLY.content}]
+    plain = [*HISTORY, {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}]
+    assert with_breakpoints(request(*messages)) == with_breakpoints(request(*plain))
+    assert two(request(*messages), request(*plain, user("Thanks."))).place == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"messages": ["text"], "tools": "Read", "system": [5]},
+        {"messages": [{"role": "user", "content": ["text", {"type": "text"}, {"type": "text",
+                                                                              "text": None}]}]},
+        {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "t"}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "image", "data": b"x"}]}]},
+        {"messages": 5, "tools": [None]},
+        {"messages": [{"role": "user", "content": "half \ud800"}]},
+    ],
+)  # fmt: skip
+def test_a_body_that_a_server_refuses_is_compared_as_it_is_written(body):
+    assert two(body, body).place == ""
+    step = two(body, request(*HISTORY))
+    assert step.reason and step.reason.encode()
+
+
+def openai(*messages, tools="fg"):
+    made = [{"type": "function", "function": {"name": name}} for name in tools]
+    return {"model": "gpt-5", "messages": list(messages), "tools": made}
+
+
+def test_bodies_in_the_form_of_openai_are_compared_whole():
+    """Calls stand beside the content there, and the name of a tool one level down."""
+
+    def called(arguments):
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+    asked = {"role": "user", "content": "go"}
+    step = two(openai(asked, called("{}")), openai(asked, called('{"x": 1}')))
+    assert step.place == "messages[1].tool_calls"
+    assert step.reason == "a message was edited: its tool_calls changed"
+    step = two(openai(asked), openai(asked, tools="gf"))
+    assert step.reason == "tools reordered: f, g, then g, f"
+
+
+def test_a_block_with_the_same_text_and_other_fields_says_what_changed():
+    cited = {"type": "text", "text": "Done.", "citations": [{"cited_text": "so"}]}
+    plain = {"type": "text", "text": "Done."}
+    step = two(request(*HISTORY, assistant(plain)), request(*HISTORY, assistant(cited)))
+    assert "cit" in step.reason.split(" became ")[1]
 
 
 def test_reordered_tools():

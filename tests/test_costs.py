@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentlab.clock import FIRST_TOKEN_S, RealClock, VirtualClock
-from agentlab.costs import Usage, bill, budget, context_tokens, dollars, price, price_reply
+from agentlab.costs import (
+    Usage,
+    bill,
+    budget,
+    context_tokens,
+    dollars,
+    latest,
+    price,
+    price_reply,
+)
 from agentlab.events import Event
 from agentlab.messages import assistant, tool_result, tool_use, user
 from agentlab.meter import CostMeter
@@ -93,7 +102,7 @@ def test_f03_a_badly_reported_usage_ends_no_run_and_makes_no_bucket_negative(usa
     assert price_reply(usage, SONNET) >= 0 and context_tokens(usage) >= 0
 
 
-@pytest.mark.parametrize("count", ["12", -5, float("nan"), float("inf"), [3]])
+@pytest.mark.parametrize("count", ["12", -5, float("nan"), float("inf"), [3], True, 10**400, 1e300])
 def test_f03_what_is_no_count_is_left_out_and_the_others_are_counted(count):
     counted = Usage.from_api({"input_tokens": count, "output_tokens": 4.0, "iterations": [count]})
     assert counted == Usage(output_tokens=4)
@@ -131,6 +140,19 @@ def test_f05_a_report_that_says_nothing_about_a_count_leaves_it():
     for event in stream_events([{"message_start": first}, {"message_delta": later}]):
         reply.feed(event)
     assert reply.usage == Usage(input_tokens=25, cache_read_tokens=400, output_tokens=15)
+
+
+def test_f05_a_later_zero_takes_no_count_back():
+    """Some proxies fill in zeros for what they told at the start."""
+    first = {"input_tokens": 25, "cache_read_input_tokens": 400, "output_tokens": 1}
+    zeros = {"input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 15}
+    reply = Reply()
+    for event in stream_events([{"message_start": first}, {"message_delta": zeros}]):
+        reply.feed(event)
+    assert reply.usage == Usage(input_tokens=25, cache_read_tokens=400, output_tokens=15)
+    summary = {"type": "compaction", "input_tokens": 25, "output_tokens": 15}
+    paused = latest(first, {**zeros, "output_tokens": 0, "iterations": [summary]})
+    assert Usage.from_api(paused) == Usage(input_tokens=25, output_tokens=15)
 
 
 def message_event(id, *, agent="main", turn=0, model=SONNET, **usage):
@@ -236,6 +258,7 @@ def test_f14_names_are_resolved_however_they_are_spelled():
         "global.anthropic.claude-x-4-20250929-v1:0", "us-gov.anthropic.claude-x-4-v1:0",
         "vertex_ai/claude-x-4@20250929", "claude-x-4-20250929[1m]", "anthropic.claude-x-4-v1[1m]",
         "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-x-4-20250929-v1:0",
+        "anthropic.claude-x-4-20250929-v1:0:200k",
         "anthropic:claude-x-4", "bedrock_converse:us.anthropic.claude-x-4-20250929-v1:0",
     ],
 )  # fmt: skip
@@ -297,6 +320,11 @@ def test_d16_a_summary_made_by_the_server_does_not_fill_the_window():
     assert Usage.from_api(usage) == Usage(input_tokens=203_000, output_tokens=4_500)
 
 
+def test_d16_a_field_of_another_vendor_that_is_null_does_not_hide_the_cache():
+    usage = {**CASES["D-16"]["setup"]["usage"], "prompt_tokens": None}
+    assert context_tokens(usage) == 98716
+
+
 def test_d17_openai_counts_cached_tokens_within_the_prompt():
     case = CASES["D-17"]
     usage = case["setup"]["usage"]
@@ -326,6 +354,13 @@ def test_d17_openai_counts_cached_tokens_within_the_prompt():
          {"input_tokens": 10, "cache_read_tokens": 60, "cache_write_5m_tokens": 30,
           "output_tokens": 5}),
         ({"prompt_tokens": 10, "cached_tokens": 60}, {"cache_read_tokens": 10}),  # nonsense
+        ({"prompt_tokens": 100, "cached_tokens": 60,
+          "prompt_tokens_details": {"cached_tokens": None}},
+         {"input_tokens": 40, "cache_read_tokens": 60}),
+        ({"prompt_tokens": 100, "completion_tokens": 5, "cache_read_input_tokens": 60,
+          "cache_creation_input_tokens": 30},  # a proxy's mixture
+         {"input_tokens": 10, "cache_read_tokens": 60, "cache_write_5m_tokens": 30,
+          "output_tokens": 5}),
     ],
 )  # fmt: skip
 def test_d17_every_form_of_that_usage_becomes_disjoint_buckets(usage, expected):
@@ -395,6 +430,20 @@ def test_one_alias_is_a_name_and_not_a_row_of_letters():
     assert "abc" in table and "b" not in table
 
 
+@pytest.mark.parametrize("aliases", [5, [5, None], {"a": 1}])
+def test_aliases_that_are_no_names_are_refused(aliases):
+    with pytest.raises(ValueError, match="aliases="):
+        PriceTable([{"model": "mine", "input": 1, "output": 1, "aliases": aliases}])
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("other", [{"model": "b", "aliases": "a"}, {"model": "A"}])
+def test_a_name_that_two_models_have_is_refused(other, order):
+    rows = [{"model": "a", "input": 1, "output": 1}, {"input": 2, "output": 2, **other}]
+    with pytest.raises(ValueError, match="a would be both"):
+        PriceTable(rows[::order])
+
+
 def test_every_model_that_the_harness_names_has_a_price_with_source_and_date():
     for name in all_models():
         row = prices().find(name)
@@ -427,6 +476,8 @@ def test_the_tutorials_prices_stand_beside_the_right_ones():
 
 def test_the_table_shows_itself_with_tiers_dates_and_sources():
     text = str(prices())
+    odd = PriceTable([{"model": "m", "input": 1, "output": 1, "up_to_prompt_tokens": 500}])
+    assert "m, up to 0.5k" in str(odd)
     assert "claude-haiku-5-5, up to 100k" in text and "anthropic: the vendor's pricing page" in text
     assert "<td" in prices()._repr_html_()
 
@@ -499,6 +550,20 @@ def test_steps_that_tell_no_tokens_hide_none():
     assert context_tokens(usage) == 305
 
 
+@pytest.mark.parametrize("answer", [[], [{"type": "message"}]])
+@pytest.mark.parametrize("kind", ["compaction", "advisor_message"])
+def test_an_answer_that_only_the_top_level_tells_of_is_billed_and_fills_the_window(kind, answer):
+    steps = [{"type": kind, "input_tokens": 90_000, "output_tokens": 1_000}, *answer]
+    usage = {"input_tokens": 20_000, "output_tokens": 500, "iterations": steps}
+    assert Usage.from_api(usage) == Usage(input_tokens=110_000, output_tokens=1_500)
+    assert context_tokens(usage) == 20_500
+
+
+def test_a_step_without_a_type_is_an_answer():
+    usage = {"input_tokens": 5, "iterations": [{"input_tokens": 20_000, "output_tokens": 500}]}
+    assert context_tokens(usage) == Usage.from_api(usage).total_tokens == 20_500
+
+
 def test_how_much_was_thinking_is_known_of_all_steps_together():
     steps = [{"type": "message", "input_tokens": 5, "output_tokens": 9}]
     usage = {"output_tokens_details": {"thinking_tokens": 7}, "iterations": steps}
@@ -530,15 +595,16 @@ def test_html_of_a_table_is_escaped():
 @pytest.mark.parametrize(
     ("amount", "text"),
     [(0.0, "$0.0000"), (0.00134, "$0.0013"), (0.5, "$0.5000"), (1.2, "$1.20"),
-     (0.000045, "$0.000045"), (0.000004, "$0.000004"), (0.00000004, "under $0.000001")],
+     (0.000045, "$0.000045"), (0.000004, "$0.000004"), (0.00000004, "under $0.000001"),
+     (0.0000005, "under $0.000001"), (0.000001, "$0.000001")],
 )  # fmt: skip
 def test_dollars_are_written_to_the_precision_that_matters(amount, text):
     assert dollars(amount) == text
 
 
 def test_a_budget_is_written_without_idle_zeros():
-    amounts = (0.5, 0.4987, 2.0, 0.0006, 0, 25)
-    written = ["$0.50", "$0.4987", "$2.00", "$0.0006", "$0.00", "$25.00"]
+    amounts = (0.5, 0.4987, 2.0, 0.0006, 0, 25, 1e-9)
+    written = ["$0.50", "$0.4987", "$2.00", "$0.0006", "$0.00", "$25.00", "under $0.000001"]
     assert list(map(budget, amounts)) == written
 
 

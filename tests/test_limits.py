@@ -65,6 +65,12 @@ def test_a_limit_of_one_repetition_makes_no_sense():
         Limits(repeats=1)
 
 
+@pytest.mark.parametrize("limit", [{"repeats": 3.5}, {"near_repeats": 6.0}, {"failures": 0}])
+def test_repetitions_are_counted_in_whole_numbers(limit):
+    with pytest.raises(ValueError, match="a whole number, at least"):
+        Limits(**limit)
+
+
 @given(st.lists(st.sampled_from("abcdef"), max_size=24))
 def test_it_says_repeated_exactly_when_the_end_is_periodic(names):
     calls = [call(n, {}, n) for n in names]

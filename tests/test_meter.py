@@ -170,6 +170,29 @@ def test_a_summary_that_the_server_makes_is_billed_as_a_step_of_its_own(billed):
     assert context_tokens(reply.usage) < 10_000 < Usage.from_api(reply.usage).total_tokens
 
 
+@pytest.mark.parametrize("first_to_end", [0, 1])
+def test_of_two_agents_with_one_name_each_is_charged_for_its_own_turn(first_to_end):
+    """The price of a turn comes with its end, and turns end in any order."""
+    turns = [({"input_tokens": 1_000}, 0.002), ({"input_tokens": 9_000}, 0.018)]
+
+    def told(type, **data):
+        return Event(type, 0.0, 1, "twin", data)
+
+    starts = [told("assistant.turn_start") for _ in turns]
+    said = [told("assistant.message", id=f"m{i}", model="new", usage=usage)
+            for i, (usage, _) in enumerate(turns)]  # fmt: skip
+    ends = [told("assistant.turn_end", usage=usage, cost_usd=usd) for usage, usd in turns]
+    meter = CostMeter.of([*starts, *said, ends[first_to_end], ends[not first_to_end]])
+    assert [call.usd for call in meter.calls] == [0.002, 0.018]
+
+
+def test_a_call_of_no_named_model_is_said_to_be_one():
+    meter = CostMeter.of(
+        [Event("assistant.message", 0.0, 1, "main", {"usage": {"input_tokens": 5}})]
+    )
+    assert "the price of a model without a name is not known" in str(meter)
+
+
 def side_call(model, purpose="summary", **usage):
     data = {"purpose": purpose, "model": model, "usage": Usage(**usage).to_dict()}
     return Event("model.side_call", 0.0, 1, "main", {**data, "cost_usd": None})

@@ -91,6 +91,12 @@ def test_a_budget_that_is_none_is_refused(monkeypatch, variable, value):
         connect("anthropic")
 
 
+@pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf"), "0.5"])
+def test_a_budget_is_a_positive_number_of_dollars(budget):
+    with pytest.raises(ProviderError, match="give a positive number of dollars"):
+        connect("http://localhost:1", model="claude-sonnet-5-5", budget_usd=budget)
+
+
 def test_an_unknown_scenario_names_those_that_exist():
     with pytest.raises(ProviderError, match="minutes"):
         connect(scenario="nonsense")

@@ -1,7 +1,12 @@
 """Questions of the harness to the small model."""
 
-import pytest
+from dataclasses import replace
+from types import SimpleNamespace
 
+import pytest
+from anthropic.types import Message, TextBlock
+
+from agentlab.costs import Usage
 from agentlab.models import small_model
 from agentlab.providers import connect
 from agentlab.retry import Retry
@@ -23,6 +28,18 @@ async def test_a_refusal_is_no_answer_even_if_it_begins_with_text_and_it_is_paid
     with pytest.raises(SideCallFailed, match="declined") as failed:
         await side_calls.ask("summary", "Show me the stop reason refusal.")
     assert failed.value.event["usage"]["input_tokens"] > 0
+
+
+@pytest.mark.parametrize("usage", [None, "none", {"input_tokens": -1}])
+async def test_an_answer_without_usage_is_an_answer(side_calls, usage):
+    class Answering:
+        async def create(self, **request):
+            block = TextBlock(type="text", text="hello")
+            return Message.construct(content=[block], stop_reason="end_turn", usage=usage)
+
+    client = SimpleNamespace(messages=Answering())
+    answered = await replace(side_calls, client=client).ask("title", "hello")
+    assert (answered.text, answered.event["usage"]) == ("hello", Usage().to_dict())
 
 
 async def test_a_rate_limit_is_waited_for_and_each_wait_is_told(lab, side_calls):

@@ -75,6 +75,26 @@ async def serve():
         server.close()
 
 
+@pytest.mark.parametrize("nothing", [{}, {"usage": None}])
+async def test_a_reply_without_usage_ends_no_run(serve, nothing):
+    """It was paid, whether the server says how much or not."""
+    message = {name: value for name, value in MESSAGE.items() if name != "usage"} | nothing
+    end_ = sse("message_delta", delta={"stop_reason": "end_turn"}, **nothing) + sse("message_stop")
+    endpoint, _ = await serve(HEAD + sse("message_start", message=message) + text("Hello") + end_)
+    end, retries, _ = await ask(endpoint)
+    assert (end.status, end.text, retries) == ("completed", "Hello", [])
+
+
+async def test_a_reply_of_another_model_costs_what_that_one_costs(serve):
+    usage = {"input_tokens": 1_000, "output_tokens": 1}
+    begun = [sse("message_start", message={**MESSAGE, "usage": usage, "model": model})
+             for model in ("claude-haiku-5-5", "a-name-of-its-own")]  # fmt: skip
+    endpoint, _ = await serve(*(HEAD + start + text("Hello") + END for start in begun))
+    endpoint.model = "claude-sonnet-5-5"
+    costs = [(await ask(endpoint))[0].cost_usd for _ in begun]
+    assert costs == [pytest.approx(0.0001015), pytest.approx(0.00203)]
+
+
 async def ask(endpoint, **limits):
     agent = Agent(endpoint=endpoint, limits=Limits(**limits))
     async with asyncio.timeout(20):

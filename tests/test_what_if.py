@@ -55,6 +55,13 @@ def test_side_calls_stay_on_their_model():
     assert made[OPUS].cached == pytest.approx(price(usage, HAIKU))
 
 
+def test_an_attempt_that_broke_off_goes_along_with_its_turn():
+    data = {"purpose": "broken off", "model": SONNET, "usage": CACHED.to_dict(), "cost_usd": None}
+    made = what_if([Event("model.broken_off", 0.0, 1, "main", data), turn(1)])
+    assert made[OPUS].cached == pytest.approx(2 * price(CACHED, OPUS))
+    assert made.models == (SONNET,)
+
+
 def test_all_models_of_the_table_are_there_and_the_cheapest_comes_first():
     made = what_if([turn(1)])
     assert {row.model for row in made} == set(prices())
@@ -82,6 +89,13 @@ def test_a_run_on_a_dated_name_is_not_listed_twice():
     made = what_if([turn(1, model="anthropic/claude-haiku-4-5-20251001")])
     assert sum("haiku-4-5" in row.model for row in made) == 1
     assert "(this run)" in str(made)
+
+
+def test_a_row_is_found_however_the_name_is_spelled():
+    dated = what_if([turn(1, model=f"{SONNET}-20261007")])
+    assert dated[SONNET] == dated[f"anthropic/{SONNET}"] == dated[f"{SONNET}-20261007"]
+    with pytest.raises(KeyError, match="not in this table"):
+        dated["claude-sonnet-5-50"]
 
 
 def test_another_price_table_can_be_given():
