@@ -19,7 +19,7 @@ from agentlab import loop
 from agentlab.compaction import Compaction
 from agentlab.compaction.api import unread
 from agentlab.compaction.fitting import joined, lean
-from agentlab.compaction.kept import pinned, pins_in, said_in, unpinned
+from agentlab.compaction.kept import pinned, pins_and_unpinned, pins_in, said_in, unpinned
 from agentlab.compaction.making_room import make_room, window_of
 from agentlab.compaction.settings import trigger
 from agentlab.costs import Usage
@@ -213,7 +213,10 @@ class Agent:
         self._not_at_work()
         settings = self._setup.compaction or Compaction()
         settings = replace(settings, instructions=instructions or settings.instructions)
-        setup = replace(self._ready(), compaction=settings)
+        # What the user took back and code has pinned since is told with the next task, not here.
+        gone = pins_and_unpinned(self.history)[1]
+        pins = tuple(pin for pin in self._pins if pin not in gone)
+        setup = replace(self._ready(), compaction=settings, pins=pins)
         if setup.normalise:
             normalise(self.history)  # a run that was cancelled may have left calls without results
         state = loop.State(self.history, started_at=setup.clock.now(), task=self._asked)
@@ -371,7 +374,8 @@ class Agent:
             "tools": list(self._setup.definitions),
             "limits": {**self._limits().to_dict(), "concurrency": self._setup.cap},
             "compaction": self._compacts_at(),
-            "history": list(self.history[self._told :]),
+            # all of it if the transcript holds another one: who reads this begins anew with it
+            "history": list(self.history) if len(self.history) != self._told else [],
         }
 
     def _compacts_at(self) -> dict[str, Any] | None:

@@ -115,15 +115,21 @@ class _Count:
         self.body, self.whole = bytearray(), False
 
     def close(self) -> None:
+        """Add what the response cost, and only then let go of what was kept back for it."""
+        try:
+            self._charge()
+        finally:
+            self.endpoint.reserved_usd -= self.reserved
+            self.reserved = 0.0
+
+    def _charge(self) -> None:
         """Add what the response cost. Usage in a stream is cumulative: later replaces earlier."""
-        self.endpoint.reserved_usd -= self.reserved
-        reserved, self.reserved = self.reserved, 0.0
         usage: dict[str, Any] = {}
         model = self.endpoint.model
         batch: list[dict[str, Any]] = []
         for event in _objects(self.body, b'"usage"', b'"custom_id"'):
-            if event.get("type") == "message_batch" and reserved:
-                self.endpoint.batches[str(event.get("id"))] = reserved
+            if event.get("type") == "message_batch" and self.reserved:
+                self.endpoint.batches[str(event.get("id"))] = self.reserved
             if "custom_id" in event:
                 batch.append(event)
                 continue
@@ -168,7 +174,7 @@ def _written(body: bytearray) -> int:
     """Tokens of output in a stream that broke off, estimated: the server tells them at its end."""
     deltas = (_object(event, "delta") for event in _objects(body, b'"delta"'))
     parts = ("text", "thinking", "partial_json")
-    return sum(count_text(str(delta[part])) for delta in deltas for part in parts if part in delta)
+    return count_text("".join(str(delta.get(part, "")) for delta in deltas for part in parts))
 
 
 def _object(holder: dict[str, Any], name: str) -> dict[str, Any]:
@@ -179,9 +185,9 @@ def _object(holder: dict[str, Any], name: str) -> dict[str, Any]:
 def _reserve(endpoint: Endpoint, request: httpx2.Request) -> float | None:
     """Keep back what a request may cost, and return it; None: wait for others that are under way.
 
-    Raises BudgetSpent if it would not fit even without them. What only reads costs nothing.
+    Raises BudgetSpent if it would not fit even without them.
     """
-    if endpoint.budget_usd is None or request.method == "GET":
+    if endpoint.budget_usd is None or _is_free(request):
         return 0.0
     limit = budget(endpoint.budget_usd)
     if endpoint.unpriced:
@@ -204,6 +210,11 @@ def _reserve(endpoint: Endpoint, request: httpx2.Request) -> float | None:
         return None
     endpoint.reserved_usd += most
     return most
+
+
+def _is_free(request: httpx2.Request) -> bool:
+    """Whether it only reads, counts, cancels or deletes: that is allowed with no money left."""
+    return request.method != "POST" or request.url.path.endswith(("/cancel", "/count_tokens"))
 
 
 def _most(request: httpx2.Request) -> float:

@@ -141,8 +141,13 @@ def latest(before: Mapping[str, Any], now: Any) -> dict[str, Any]:
     """
     told = {name: value for name, value in _plain(now).items() if value is not None}
     if not told.get("iterations"):
-        told = {name: value for name, value in told.items() if value or not before.get(name)}
+        told = {name: n for name, n in told.items() if not _is_zero(n) or not before.get(name)}
     return {**before, **told}
+
+
+def _is_zero(count: Any) -> bool:
+    """Whether a count is 0, or all counts of a group (``cache_creation``) are."""
+    return not (any(count.values()) if isinstance(count, Mapping) else count)
 
 
 def steps_of(usage: Any) -> list[tuple[str | None, Usage]]:

@@ -167,7 +167,9 @@ class CostMeter(Tabular):
         if not made:
             return
         used = Usage.from_dict(event.data.get("usage") or {})
-        key = next((key for key in made if self._calls[key].usage == used), made[-1])
+        key = next((key for key in made if self._calls[key].usage == used), None)
+        if key is None:  # of a turn that began before a namesake's run
+            return
         made.remove(key)
         cost = _dollars(event.data.get("cost_usd"))
         if cost is not None:

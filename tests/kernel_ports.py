@@ -7,25 +7,24 @@ jupyter_client issue 487). So here the ports are below those that a system gives
 (from 32,768 on Linux, from 49,152 elsewhere), and each process begins at another place.
 """
 
+import contextlib
 import itertools
 import os
 import socket
 
 from jupyter_client.connect import LocalPortCache
 
-_next = itertools.count(os.getpid() * 50)
+_numbers = itertools.count(os.getpid() * 50)
 
 
 def find_available_port(cache: LocalPortCache, ip: str) -> int:
     """As jupyter_client's own: a port that is free now, and not one that it returned before."""
-    while True:
-        port = 20_000 + next(_next) % 10_000
-        with socket.socket() as probe:
-            try:
-                probe.bind((ip, port))
-            except OSError:
-                continue
-        return port
+    for number in itertools.islice(_numbers, 10_000):
+        port = 20_000 + number % 10_000
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind((ip, port))
+            return port
+    raise OSError(f"no free port from 20,000 to 29,999 at {ip}")
 
 
 LocalPortCache.find_available_port = find_available_port

@@ -197,6 +197,19 @@ def test_what_batches_may_cost_is_kept_back_until_their_results_are_read(simulat
     assert client.messages.batches.create(requests=requests[:70]).id
 
 
+def test_there_is_no_moment_in_which_what_a_request_cost_is_not_counted(paid, monkeypatch):
+    """Another thread could send one then, and both together pass the budget."""
+    counted = []
+
+    def charge(endpoint, model, cost_usd):
+        counted.append(endpoint.reserved_usd)
+
+    monkeypatch.setattr(type(paid), "charge", charge)
+    params = {"model": default_model(), "max_tokens": 100, "messages": QUESTION}
+    paid.sync_client().messages.create(**params)
+    assert counted[0] > 0 and paid.reserved_usd == 0
+
+
 def test_what_was_paid_can_be_read_when_the_budget_is_spent(simulator, paid):
     client = paid.sync_client()
     params = {"model": default_model(), "max_tokens": 100, "messages": QUESTION}
@@ -206,6 +219,17 @@ def test_what_was_paid_can_be_read_when_the_budget_is_spent(simulator, paid):
     assert len(list(client.messages.batches.results(batch.id))) == 1
     with pytest.raises(BudgetSpent):
         client.messages.create(**params)
+
+
+def test_a_batch_that_keeps_all_the_money_back_can_be_cancelled_and_deleted(simulator, paid):
+    client = paid.sync_client()
+    params = {"model": default_model(), "max_tokens": 100, "messages": QUESTION}
+    batch = client.messages.batches.create(requests=[{"custom_id": "r", "params": params}])
+    paid.spent_usd = paid.budget_usd
+    assert client.messages.count_tokens(model=default_model(), messages=QUESTION).input_tokens
+    assert client.messages.batches.cancel(batch.id).processing_status == "canceling"
+    simulator.clock.advance(batches.SECONDS)
+    assert client.messages.batches.delete(batch.id).id == batch.id
 
 
 def test_what_is_to_be_cached_for_an_hour_is_bounded_by_what_that_costs(simulator):

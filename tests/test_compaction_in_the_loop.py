@@ -170,6 +170,18 @@ async def test_a_strict_budget_is_kept_for_the_request_that_will_really_be_sent(
     assert of(events, "assistant.turn_start")[-1].turn > first.turn
 
 
+async def test_a_strict_budget_that_has_no_room_for_a_summary_gets_what_costs_nothing():
+    free = await agent().ask(TASK)
+    first = of(free.events, "context.compacted")[0]
+    spent = of(free.events[: free.events.index(first)], "assistant.turn_end")[-1].total_usage
+    used = sum(spent[name] for name in spent if name != "thinking_tokens")
+    limits = Limits(tokens=used + 2_000, mode="strict")  # no room for the old prompt
+    result = await agent(limits=limits).ask(TASK)
+    [compacted] = of(result.events, "context.compacted")
+    assert compacted.level == "clear" and "no budget" in compacted.tried[0]
+    assert result.usage.total_tokens <= limits.tokens
+
+
 async def test_cancelling_during_a_summary_leaves_the_old_history():
     made = agent()
     waiting = asyncio.Event()

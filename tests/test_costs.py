@@ -150,6 +150,9 @@ def test_f05_a_later_zero_takes_no_count_back():
     for event in stream_events([{"message_start": first}, {"message_delta": zeros}]):
         reply.feed(event)
     assert reply.usage == Usage(input_tokens=25, cache_read_tokens=400, output_tokens=15)
+    hour = {"cache_creation_input_tokens": 9, "cache_creation": {"ephemeral_1h_input_tokens": 9}}
+    none = {"cache_creation_input_tokens": 0, "cache_creation": {"ephemeral_1h_input_tokens": 0}}
+    assert Usage.from_api(latest(hour, none)) == Usage(cache_write_1h_tokens=9)
     summary = {"type": "compaction", "input_tokens": 25, "output_tokens": 15}
     paused = latest(first, {**zeros, "output_tokens": 0, "iterations": [summary]})
     assert Usage.from_api(paused) == Usage(input_tokens=25, output_tokens=15)

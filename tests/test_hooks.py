@@ -657,6 +657,18 @@ async def test_a_call_on_a_pipe_does_not_wait_for_somebody_to_write(play, folder
     assert (folder / "pipe").is_fifo()
 
 
+async def test_a_path_that_no_system_takes_ends_no_run(play):
+    @tool(name="Save", permission="write", path_argument="path")
+    def save(path: str) -> str:
+        """Save."""
+        return "saved"
+
+    undo = on("PostToolUse", "Save", lambda e: {"rollback": True, "reason": "no good"})
+    endpoint = play(calls(("Save", {"path": "x" * 300})), done)
+    result = await Agent(tools=[save], endpoint=endpoint, hooks=Hooks([undo])).ask("go")
+    assert result.ok and results(result)[0][0].startswith("saved")
+
+
 async def test_a_file_that_could_not_be_read_before_is_not_deleted_by_a_rollback(
     play, folder, monkeypatch
 ):

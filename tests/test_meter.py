@@ -186,6 +186,24 @@ def test_of_two_agents_with_one_name_each_is_charged_for_its_own_turn(first_to_e
     assert [call.usd for call in meter.calls] == [0.002, 0.018]
 
 
+def test_the_end_of_a_turn_does_not_price_that_of_a_namesake_who_began_later():
+    def told(type, **data):
+        return Event(type, 0.0, 1, "twin", data)
+
+    dear, cheap = {"input_tokens": 9_000}, {"input_tokens": 1_000}
+    meter = CostMeter.of(
+        [
+            told("session.start", model=SONNET),
+            told("assistant.message", id="m1", model=SONNET, usage=dear),
+            told("session.start", model=HAIKU),
+            told("assistant.message", id="m2", model=HAIKU, usage=cheap),
+            told("assistant.turn_end", usage=dear, cost_usd=0.018),
+            told("assistant.turn_end", usage=cheap, cost_usd=0.0001),
+        ]
+    )
+    assert [call.usd for call in meter.calls] == [pytest.approx(0.018), 0.0001]
+
+
 def test_a_call_of_no_named_model_is_said_to_be_one():
     meter = CostMeter.of(
         [Event("assistant.message", 0.0, 1, "main", {"usage": {"input_tokens": 5}})]

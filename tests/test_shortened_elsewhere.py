@@ -7,7 +7,7 @@ import pytest
 
 from agentlab.agent import Agent
 from agentlab.compaction import Compaction, validate
-from agentlab.compaction.kept import LATEST, PINNED
+from agentlab.compaction.kept import LATEST, PINNED, pins_in
 from agentlab.events import EVENTS
 from agentlab.hooks import Hooks, on
 from agentlab.messages import blocks_of, text_of
@@ -206,6 +206,30 @@ async def test_a_history_is_compacted_though_the_last_run_was_cancelled_within_a
     assert events[-1].type == "context.compacted"
     assert validate(made.history) == []
     assert (await made.ask(TASK)).ok
+
+
+async def test_an_attempt_to_compact_after_a_cancelled_call_loses_nothing(tmp_path):
+    path = tmp_path / "run.jsonl"
+    no = Hooks([on("PreCompact", "", lambda e: {"decision": "block", "reason": "not now"})])
+    made = agent(transcript=path, hooks=no)
+    async with aclosing(made.run(TASK)) as events:
+        async for event in events:
+            if event.type == "assistant.message":
+                break
+    assert (await made.compact())[-1].type == "context.not_compacted"
+    assert (await made.ask("hello")).ok
+    assert len(made.history) > 3 and history_of(load(path).events) == made.history
+
+
+async def test_what_was_taken_back_and_is_pinned_again_by_code_does_not_stop_a_compaction():
+    made = agent()
+    await made.ask(f"{TASK}\nPin: use tabs")
+    await made.ask("hello\nUnpin: use tabs")
+    made.pin("use tabs")
+    assert (await made.compact())[-1].type == "context.compacted"
+    assert made.pins == ("use tabs",)
+    await made.ask("hello")
+    assert pins_in(made.history) == ("use tabs",)
 
 
 async def test_what_the_harness_said_last_is_not_kept_as_what_the_user_asked(tmp_path):

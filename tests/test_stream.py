@@ -75,6 +75,20 @@ async def serve():
         server.close()
 
 
+async def test_a_stream_that_broke_off_in_many_small_pieces_costs_no_more_for_that(serve):
+    model, spent = "claude-haiku-5-5", []
+    start = HEAD + sse("message_start", message={**MESSAGE, "model": model})
+    for pieces in (["hello there, " * 30], "hello there, " * 30):
+        endpoint, _ = await serve(start + text(*pieces))
+        endpoint.budget_usd = 1.0
+        request = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 500}
+        async with endpoint.client().messages.stream(model=model, **request) as stream:
+            async for _ in stream:
+                pass
+        spent.append(endpoint.spent_usd)
+    assert spent[0] == spent[1] > 0
+
+
 @pytest.mark.parametrize("nothing", [{}, {"usage": None}])
 async def test_a_reply_without_usage_ends_no_run(serve, nothing):
     """It was paid, whether the server says how much or not."""

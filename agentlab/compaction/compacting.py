@@ -117,7 +117,7 @@ class _Task:
         if not planned.dropped:
             raise _Unusable("all that could be dropped belongs to the last rounds")
         if self.side_calls is None:
-            raise _Unusable("there is no model to ask")
+            raise _Unusable("there is no model to ask, or no budget for it")
         try:
             done = await summarise(
                 planned.old,

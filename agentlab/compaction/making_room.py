@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentlab.compaction.compacting import CannotCompact, compact
 from agentlab.compaction.settings import Compaction, due
+from agentlab.limits import over_budget
 from agentlab.models import find_model
 from agentlab.tokens import count_request
 
@@ -66,7 +67,9 @@ async def make_room(
         yield "context.not_compacted", {"reason": reason, "problem": problem, "tokens": tokens}
         return
     told_by_hooks = "\n".join(filter(None, [settings.instructions, heard.context]))
-    side_calls = setup.circumstances(state).side_calls
+    # A summary reads all that the next request would have held.
+    dear = reason != "asked" and over_budget(setup, state, tokens)[0]
+    side_calls = None if dear else setup.circumstances(state).side_calls
     try:
         done = await compact(
             state.history,

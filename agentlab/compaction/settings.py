@@ -47,7 +47,7 @@ class Compaction:
     deadline_s: float = 60.0  # for each call of the small model
     memory: str = ""  # of the project, for "summary+memory"
     instructions: str = ""  # for the summary: what matters above all
-    api_summary: bool = False  # at level "api": the API may also write a summary of its own
+    api_summary: bool = False  # at level "api": the API may also write a summary (4.6 and newer)
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:

@@ -261,9 +261,9 @@ def _bytes_of(call: Prepared) -> bytes | OSError | None:
     if call.tool.permission != "write" or call.path is None:
         return None
     path = Path(call.path)
-    if path.exists() and not path.is_file():  # to read a pipe could take for ever
-        return OSError(errno.EINVAL, "it is not an ordinary file")
     try:
+        if path.exists() and not path.is_file():  # to read a pipe could take for ever
+            return OSError(errno.EINVAL, "it is not an ordinary file")
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None

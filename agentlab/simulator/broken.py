@@ -28,7 +28,7 @@ def spoil_reply(reply: Reply, fault: Fault, body: dict[str, Any]) -> Reply:
             whole = tokens.count_content(content)
             limit = max(1, whole - _LAST_FEW) if fault.tokens is None else fault.tokens
             kept, partial = cut(content, limit)
-            usage = {**reply.usage, "output_tokens": min(limit, whole)}
+            usage = _written(reply.usage, max(1, min(limit, whole)))  # no reply is billed at 0
             return replace(
                 reply, content=kept, partial_json=partial, stop_reason="max_tokens", usage=usage
             )
@@ -48,6 +48,15 @@ def spoil_reply(reply: Reply, fault: Fault, body: dict[str, Any]) -> Reply:
         case "loop":
             return _repeated(reply, body)
     return reply
+
+
+def _written(usage: Block, output_tokens: int) -> Block:
+    """The usage with other output tokens, also in the step (if any) that wrote the reply."""
+    changed = {**usage, "output_tokens": output_tokens}
+    if steps := usage.get("iterations"):
+        written = {"output_tokens": output_tokens}
+        changed["iterations"] = [s | written if s["type"] == "message" else s for s in steps]
+    return changed
 
 
 def spoil_stream(events: Iterable[Event], fault: Fault, request_id: str) -> Iterator[Event]:
@@ -120,7 +129,7 @@ def _repeated(reply: Reply, body: dict[str, Any]) -> Reply:
     if mark is not None:
         fresh = marks.encode_tool_id(replace(mark, prefix=before), mark.call)
     content = [{**call, "id": fresh}]
-    usage = {**reply.usage, "output_tokens": tokens.count_content(content)}
+    usage = _written(reply.usage, tokens.count_content(content))
     usage["output_tokens_details"] = {"thinking_tokens": 0}
     return replace(
         reply,

@@ -168,7 +168,7 @@ class Confined:
         """Replace a judged file as a whole, or make it with the folders above it.
 
         The bytes go to a new file in the same folder, which then takes the name, so that nobody
-        ever sees half of them. The mode stays, and where the system allows it the owner.
+        ever sees half of them. The mode stays, and where the system allows it owner and group.
         """
         with told(target.name), self.folder(target.parent, create=True) as folder:
             name = _name(folder, target)
@@ -183,8 +183,9 @@ class Confined:
                 with os.fdopen(os.open(temporary, _CREATE, 0o666, dir_fd=folder), "wb") as file:
                     file.write(data)
                     if about is not None and not WINDOWS:
-                        with suppress(OSError):  # only root may give a file to somebody else
-                            os.fchown(file.fileno(), about.st_uid, about.st_gid)
+                        for owner in ((-1, about.st_gid), (about.st_uid, -1)):
+                            with suppress(OSError):  # only root may give a file to somebody else
+                                os.fchown(file.fileno(), *owner)
                         os.fchmod(file.fileno(), stat.S_IMODE(about.st_mode))
                 os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:

@@ -70,6 +70,7 @@ class Ledger:
         self._paid, self._unpriced = 0.0, 0  # dollars, and calls whose price is not known
         self._uncached: float | None = 0.0
         self._open: dict[str, int] = {}
+        self._closed: dict[str, int] = {}  # by agent, a call that was given up: it may still end
         self.main: str | None = None
         self._first = 0  # entry of the last run
         for event in events:
@@ -146,6 +147,7 @@ class Ledger:
 
     def _turn_start(self, event: Event) -> None:
         self._close(event.agent)
+        self._closed.pop(event.agent, None)
         entry = Entry("turn", str(event.turn), self._who(event))
         entry.usage["input"] = number(event.data.get("input_tokens"))
         self._open[event.agent] = self._new(entry, event)
@@ -225,7 +227,11 @@ class Ledger:
         return self.entries[index]
 
     def _index(self, event: Event) -> int:
-        if event.agent not in self._open:
+        if event.agent not in self._open and event.agent in self._closed:
+            index = self._open[event.agent] = self._closed.pop(event.agent)
+            entry = self.entries[index]  # it was at work beside the agent whose run has ended
+            entry.state = "running" if entry.state == "lost" else entry.state
+        elif event.agent not in self._open:
             entry = Entry("turn", str(event.turn), self._who(event))
             self._open[event.agent] = self._new(entry, event)
         return self._open[event.agent]
@@ -270,6 +276,7 @@ class Ledger:
     def _close(self, agent: str) -> None:
         index = self._open.pop(agent, None)
         if index is not None:
+            self._closed[agent] = index
             entry = self.entries[index]
             entry.state = "lost" if entry.state == "running" else entry.state
             self._changed.add(index)

@@ -256,6 +256,13 @@ def test_truncation_after_some_tokens(simulator, ask):
     assert message.usage.output_tokens == 2
 
 
+def test_a_reply_without_any_token_is_billed_for_one(simulator, client):
+    simulator.faults.add(Fault("truncate", tokens=0))
+    message = streamed(client)
+    assert (message.content, message.usage.output_tokens) == ([], 1)
+    assert simulator.log.last.output_tokens == 1
+
+
 def test_ids_of_tool_calls_go_wrong(simulator, client):
     first = streamed(client)
     history = [

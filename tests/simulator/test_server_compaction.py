@@ -11,7 +11,7 @@ from agentlab import tokens
 from agentlab.client import sync_client
 from agentlab.models import all_models
 from agentlab.providers import Endpoint
-from agentlab.simulator import batches, start
+from agentlab.simulator import Fault, batches, start
 from agentlab.simulator import scenario as registry
 from agentlab.simulator.betas import BINDING
 from agentlab.simulator.marks import find_standing_line
@@ -155,6 +155,17 @@ def test_every_token_that_is_billed_stands_in_the_log(simulator, client):
         "cache_write_tokens": "cache_creation_input_tokens",
     }.items():
         assert sum(getattr(e, field) for e in entries) == sum(getattr(i, name) for i in billed)
+
+
+@pytest.mark.parametrize("fault", [Fault("truncate", tokens=2, calls=(2,)), Fault("loop", times=1)])
+def test_a_reply_that_a_fault_made_shorter_is_so_in_its_steps_too(simulator, client, fault):
+    mark, armed = simulator.log.mark(), simulator.faults.add(fault)
+    replies, _ = play(client, turns=2, **compact())
+    simulator.faults.remove(armed)
+    [step] = replies[1].usage.iterations
+    spoilt = simulator.log.since(mark)[1]
+    assert spoilt.fault == fault.kind
+    assert step.output_tokens == replies[1].usage.output_tokens == spoilt.output_tokens
 
 
 def test_the_summary_reads_the_cache_of_the_turn_before_and_breaks_it_for_the_next(client):

@@ -158,6 +158,20 @@ def test_the_owner_stays(hands, file):
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="owners are POSIX")
+def test_the_group_stays_also_where_the_owner_cannot(hands, file, monkeypatch):
+    path, given = file("one"), []
+
+    def like_anybody(_, owner, group):
+        if owner != -1:
+            raise PermissionError
+        given.append(group)
+
+    monkeypatch.setattr(os, "fchown", like_anybody)
+    edit(hands, "one", "two")
+    assert given == [path.stat().st_gid] and path.read_text() == "two"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")
 def test_the_mode_stays_and_nothing_is_left_beside(hands, file):
     path = file("#!/bin/sh\n")

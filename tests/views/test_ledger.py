@@ -1,3 +1,4 @@
+import pytest
 from pytest import approx
 
 from agentlab.costs import price
@@ -43,6 +44,15 @@ def test_a_call_that_was_never_answered_is_shown_and_not_counted(stream):
     ledger = Ledger(stream().start().open().end("cancelled").events)
     assert [entry.state for entry in ledger.entries] == ["lost"]
     assert ledger.total(*INPUT) == 0 and ledger.cost == 0
+
+
+@pytest.mark.parametrize("seen", range(1, 5))
+def test_an_agent_that_goes_on_when_the_other_has_ended_is_counted_once(stream, seen):
+    one, other = stream("one").start().turn_of(text="a"), stream("other").turn_of(text="b")
+    before = one.events + other.events[:seen]  # its turn begins, some of it comes ...
+    ledger = Ledger(before + stream("one").end().events + other.events[seen:])
+    assert ledger.cost == approx(one.usd + other.usd) and ledger.turns == 2
+    assert ledger.total(*INPUT) == 200 and {e.state for e in ledger.entries} == {"priced"}
 
 
 def test_a_price_that_is_not_known_makes_the_total_unknown(stream):
