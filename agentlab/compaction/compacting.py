@@ -103,8 +103,8 @@ class _Task:
     def plan(self, memory: str = "") -> Plan:
         return plan(self.messages, self.room, pins=self.pins, memory=memory, request=self.request)
 
-    async def build(self, level: str) -> tuple[list[Message], int, str]:
-        """The new history of a level, how much it dropped, and its summary."""
+    async def build(self, level: str) -> tuple[list[Message], int, int, str]:
+        """The new history of a level, how much it dropped, its tokens, and its summary."""
         if level == "clear":
             return *self.fit(self.cleared), ""
         if level == "truncate":
@@ -137,10 +137,14 @@ class _Task:
         room = replace(self.room, front=front)
         return clear(self.messages, room, self.pins, self.sizes, self.request)
 
-    def fit(self, make: _Make) -> tuple[list[Message], int]:
+    def fit(self, make: _Make) -> tuple[list[Message], int, int]:
         """What is made of the history, with the texts of the user whole if that is small enough."""
-        whole = make(float("inf"))
-        return whole if self.measured(whole[0]) <= self.most else make(self.room.front)
+        for front in (float("inf"), self.room.front):
+            made, dropped = make(front)
+            tokens = self.measured(made)
+            if tokens <= self.most:
+                break
+        return made, dropped, tokens
 
     def measured(self, made: Sequence[Message]) -> int:
         """Tokens of a new history, corrected by how far the estimate of the old one was off."""
@@ -208,10 +212,9 @@ async def compact(
     tried: list[str] = []
     for name in (level, *(() if only else NEXT[level])):
         try:
-            made, dropped, summary = await task.build(name)
+            made, dropped, after, summary = await task.build(name)
             if not is_valid(made):
                 made, history = valid_unicode(made), valid_unicode(list(history))
-            after = task.measured(made)
             _check(made, history, pins, after, most)
         except _Unusable as problem:
             tried.append(f"{name}: {problem}")
